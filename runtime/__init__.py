@@ -1,0 +1,1 @@
+"""The server: API, backends, batching, decision, metrics. Never imports torch or onnx."""
