@@ -1,0 +1,1 @@
+"""Matches and measures: the match runner, built-in players, benchmarks."""

@@ -1,0 +1,1 @@
+"""Checkpoint to ONNX, each export behind a parity gate."""

@@ -1,0 +1,1 @@
+"""PyTorch side: models, training and checkpoints."""
