@@ -27,7 +27,7 @@ def default_model() -> Path | None:
 
 
 def find_model(model: str | os.PathLike[str] | None) -> Path:
-    """Return the file of `model`: a path, the bare name of a shipped model, or None for the default.
+    """Return the file of `model`: a path, a shipped model's bare name, or None for the default.
 
     Raises:
         BackendError: no such file.
@@ -36,7 +36,7 @@ def find_model(model: str | os.PathLike[str] | None) -> Path:
         path = default_model()
         if path is None:
             raise BackendError(
-                f"model: no shipped model {SHIPPED} in this installation; give one with --model FILE"
+                f"model: no shipped model {SHIPPED} in this installation; give --model FILE"
             )
         return path
     path = Path(model)

@@ -19,7 +19,7 @@ from snakekit.runtime.contract import (
 )
 
 PROVIDERS = {"cpu": "CPUExecutionProvider", "cuda": "CUDAExecutionProvider"}
-_EXTRA = {"cpu": "cpu", "cuda": "gpu"}
+_PACKAGE = {"cpu": "onnxruntime", "cuda": "onnxruntime-gpu"}
 
 
 class OrtBackend:
@@ -60,22 +60,22 @@ def check_distribution(kind: str) -> None:
     """Refuse to go on with none or both of the ONNX Runtime distributions.
 
     Args:
-        kind: `cpu` or `cuda`; decides which extra the fix names.
+        kind: `cpu` or `cuda`; decides which package the fix names.
 
     Raises:
         BackendError: with the commands that repair the installation.
     """
     found = installed_distributions()
-    extra = _EXTRA[kind]
+    package = _PACKAGE[kind]
     if not found:
         raise BackendError(
-            f"backend {kind}: ONNX Runtime is not installed; run: pip install 'snakekit[{extra}]'"
+            f"backend {kind}: ONNX Runtime is not installed; run: pip install {package}"
         )
     if len(found) > 1:
         raise BackendError(
             f"backend {kind}: onnxruntime and onnxruntime-gpu are both installed and overwrite "
             "each other; run: pip uninstall -y onnxruntime onnxruntime-gpu && "
-            f"pip install 'snakekit[{extra}]'"
+            f"pip install {package}"
         )
 
 
@@ -92,7 +92,7 @@ def open_model(path: Path, kind: str, threads: int) -> tuple[OrtBackend, ModelCa
     if provider not in onnxruntime.get_available_providers():
         raise BackendError(
             f"backend {kind}: this ONNX Runtime has no {provider}; run: pip uninstall -y "
-            f"onnxruntime onnxruntime-gpu && pip install 'snakekit[{_EXTRA[kind]}]'"
+            f"onnxruntime onnxruntime-gpu && pip install {_PACKAGE[kind]}"
         )
     session = _session(onnxruntime, path, kind, threads)
     # ONNX Runtime appends the CPU provider by itself, so only the first entry tells.
@@ -150,5 +150,6 @@ def _check_tensor(origin: str, tensor: Any, kind: str, expected: list[int | None
     )
     if tensor.type != kind or not fits:
         raise CardError(
-            f"{origin}: {tensor.name} is {tensor.type} {shape}, but its card asks for {kind} {words}"
+            f"{origin}: {tensor.name} is {tensor.type} {shape}, "
+            f"but its card asks for {kind} {words}"
         )

@@ -1,0 +1,93 @@
+"""The server's options; each field is a flag, an environment variable and a TOML key."""
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+Mode = Literal["hybrid", "policy", "search"]
+
+
+class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that `snakekit serve` can be told."""
+
+    host: Annotated[str, Meta(description="address to listen on; 0.0.0.0 is every IPv4 one")] = (
+        "0.0.0.0"
+    )
+    port: Annotated[int, Meta(ge=0, le=65535, description="port; 0 takes a free one")] = 8000
+    metrics: Annotated[bool, Meta(description="serve Prometheus metrics on their own port")] = True
+    metrics_host: Annotated[str, Meta(description="address of the metrics; loopback if unset")] = (
+        "127.0.0.1"
+    )
+    metrics_port: Annotated[
+        int, Meta(ge=0, le=65535, description="port of the metrics; 0 takes a free one")
+    ] = 9100
+    mode: Annotated[
+        Mode, Meta(description="policy overridden by proofs of the search, or one of them alone")
+    ] = "hybrid"
+    model: Annotated[
+        str | None, Meta(description="ONNX file, or name of a shipped model; none: the default")
+    ] = None
+    backend: Annotated[
+        Literal["cpu", "cuda", "random"],
+        Meta(description="what runs the policy; random needs no model"),
+    ] = "cpu"
+    threads: Annotated[int, Meta(ge=1, le=64, description="threads of one inference")] = 1
+    batch_sizes: Annotated[
+        tuple[Annotated[int, Meta(ge=1, le=256)], ...],
+        Meta(min_length=1, max_length=16, description="batch sizes to warm up; the last is most"),
+    ] = (1, 2, 4, 8)
+    batch_wait_ms: Annotated[
+        float, Meta(ge=0, le=50, description="wait for company before an inference, ms")
+    ] = 0.0
+    queue_limit: Annotated[
+        int, Meta(ge=1, le=10_000, description="requests that may wait for the policy or a search")
+    ] = 64
+    budget_ms: Annotated[
+        float, Meta(ge=1, le=60_000, description="longest search per move, ms")
+    ] = 250.0
+    margin_ms: Annotated[
+        float,
+        Meta(ge=0, le=10_000, description="safety margin, ms; at most a quarter of the timeout"),
+    ] = 25.0
+    overhead_ms: Annotated[
+        float,
+        Meta(ge=0, le=10_000, description="network overhead assumed before it is measured, ms"),
+    ] = 80.0
+    search_workers: Annotated[int, Meta(ge=1, le=64, description="searches at the same time")] = 2
+    table_mb: Annotated[
+        int, Meta(ge=1, le=4096, description="transposition table of each search worker, MiB")
+    ] = 16
+    max_depth: Annotated[int, Meta(ge=1, le=200, description="deepest search, turns")] = 64
+    proof: Annotated[
+        Literal["sound", "article"],
+        Meta(description="sound proofs, or the article's plain alpha-beta rule"),
+    ] = "sound"
+    author: Annotated[str, Meta(max_length=64, description="Battlesnake account of the owner")] = ""
+    color: Annotated[
+        str, Meta(pattern="^#[0-9a-fA-F]{6}$", description="colour of the snake, #rrggbb")
+    ] = "#2e7d5b"
+    head: Annotated[str, Meta(max_length=64, description="head of the snake")] = "default"
+    tail: Annotated[str, Meta(max_length=64, description="tail of the snake")] = "default"
+    body_limit: Annotated[
+        int, Meta(ge=1024, le=64 << 20, description="largest request body, bytes")
+    ] = 1 << 20
+    games_limit: Annotated[
+        int, Meta(ge=1, le=1_000_000, description="seats remembered at the same time")
+    ] = 2048
+    game_ttl_s: Annotated[
+        float, Meta(ge=1, le=86_400, description="forget a seat unseen for so long, s")
+    ] = 600.0
+    log_level: Annotated[
+        Literal["debug", "info", "warning", "error"],
+        Meta(description="least level logged; debug has one line per move"),
+    ] = "info"
+
+    def __post_init__(self) -> None:
+        """Recheck what no single field can tell.
+
+        Raises:
+            ValueError: batch sizes that do not rise.
+        """
+        if list(self.batch_sizes) != sorted(set(self.batch_sizes)):
+            raise ValueError(f"batch_sizes: expected rising numbers, found {self.batch_sizes}")

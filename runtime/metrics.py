@@ -1,0 +1,128 @@
+"""Prometheus metrics of one server, with every child bound once so that a move only observes.
+
+No label ever holds the name or id of a game, snake or user.
+"""
+
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    GCCollector,
+    Gauge,
+    Histogram,
+    PlatformCollector,
+    ProcessCollector,
+    generate_latest,
+)
+
+from snakekit.runtime.backends.base import BackendInfo
+from snakekit.runtime.contract import ModelCard
+from snakekit.runtime.decide import Reason
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+SECONDS = (
+    *(0.0001, 0.00025, 0.0005, 0.001, 0.002, 0.003, 0.004, 0.005, 0.0075),
+    *(0.01, 0.015, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 1.0, 2.5),
+)
+ENDPOINTS = ("index", "start", "move", "end", "healthz", "readyz", "other")
+STAGES = ("policy", "search", "server")
+CAUSES = ("deadline", "error", "not_finite", "not_ready", "busy", "no_state", "no_time")
+REJECTED = ("not_json", "too_deep", "invalid", "too_large", "timeout", "http")
+RESULTS = ("won", "lost", "draw", "unfinished")
+
+
+class Metrics:
+    """All metrics of one server, in a registry of their own."""
+
+    def __init__(self) -> None:
+        self.registry = registry = CollectorRegistry()
+        ProcessCollector(registry=registry)
+        PlatformCollector(registry=registry)
+        GCCollector(registry=registry)
+
+        def histogram(name: str, text: str, buckets: tuple[float, ...] = SECONDS) -> Histogram:
+            return Histogram("snakekit_" + name, text, registry=registry, buckets=buckets)
+
+        requests = Histogram(
+            "snakekit_request_seconds",
+            "Time from a request's headers to its answer.",
+            ["endpoint"],
+            registry=registry,
+            buckets=SECONDS,
+        )
+        self.request_seconds = {name: requests.labels(name) for name in ENDPOINTS}
+        self.move_seconds = histogram("move_seconds", "Time from a move's arrival to its answer.")
+        self.policy_seconds = histogram("policy_seconds", "Time of one inference call.")
+        self.policy_queue_seconds = histogram(
+            "policy_queue_seconds", "Time that a position waits for its inference call."
+        )
+        self.policy_batch_size = histogram(
+            "policy_batch_size", "Positions in one inference call.", (1, 2, 4, 8, 16, 32, 64)
+        )
+        self.search_seconds = histogram("search_seconds", "Time of one search.")
+        self.search_depth = histogram(
+            "search_depth", "Full turns completed.", (1, 2, 3, 4, 6, 8, 10, 12, 16, 24, 32, 64)
+        )
+        self.network_overhead_seconds = histogram(
+            "network_overhead_seconds", "Latency measured by the engine less the own time."
+        )
+        self.search_nodes = self._counter("search_nodes_total", "Positions searched.")
+        self.deadline_misses = self._counter(
+            "deadline_misses_total", "Answers later than the timeout less the network overhead."
+        )
+        self.engine_timeouts = self._counter(
+            "engine_timeouts_total", "Answers that the engine reported as too late."
+        )
+        self._bind_labelled()
+        self.games_active = Gauge(
+            "snakekit_games_active", "Games seen and not ended.", registry=registry
+        )
+        self.ready = Gauge("snakekit_ready", "1 when the model is warmed up.", registry=registry)
+        self.loop_lag_seconds = histogram(
+            "loop_lag_seconds", "How much later than asked the event loop wakes up."
+        )
+
+    def _counter(self, name: str, text: str) -> Counter:
+        return Counter("snakekit_" + name, text, registry=self.registry)
+
+    def _labelled(self, name: str, text: str, labels: tuple[str, ...]) -> Counter:
+        return Counter("snakekit_" + name, text, labels, registry=self.registry)
+
+    def _bind_labelled(self) -> None:
+        decisions = self._labelled("decisions_total", "Moves by reason.", ("reason",))
+        self.decisions = {reason: decisions.labels(reason.value) for reason in Reason}
+        fallbacks = self._labelled(
+            "fallbacks_total", "A part of a move that was not to be had.", ("stage", "cause")
+        )
+        self.fallbacks = {
+            (stage, cause): fallbacks.labels(stage, cause) for stage in STAGES for cause in CAUSES
+        }
+        games = self._labelled("games_total", "Ended games by result, per seat.", ("result",))
+        self.games = {result: games.labels(result) for result in RESULTS}
+        rejected = self._labelled("requests_rejected_total", "Requests refused.", ("cause",))
+        self.rejected = {cause: rejected.labels(cause) for cause in REJECTED}
+
+    def fallback(self, stage: str, cause: str) -> None:
+        """Count one fallback; `stage` and `cause` are of `STAGES` and `CAUSES`."""
+        self.fallbacks[stage, cause].inc()
+
+    def describe_model(self, card: ModelCard, info: BackendInfo) -> None:
+        """Publish which model and backend run; called once per server."""
+        facts = {
+            "name": card.name,
+            "net": card.net,
+            "encoder": str(card.encoder),
+            "precision": card.precision,
+            "step": str(card.step),
+            "weights": card.weights_sha256[:12],
+        }
+        Gauge(
+            "snakekit_model_info", "The model, always 1.", list(facts), registry=self.registry
+        ).labels(**facts).set(1)
+        names = ("requested", "actual", "precision")
+        Gauge(
+            "snakekit_backend_info", "The backend, always 1.", names, registry=self.registry
+        ).labels(info.requested, info.actual, info.precision).set(1)
+
+    def render(self) -> bytes:
+        """Return the text exposition."""
+        return generate_latest(self.registry)
