@@ -1,0 +1,44 @@
+"""`snakekit bench`: one sub-command for each thing measured, imported when asked for."""
+
+import argparse
+import importlib
+from collections.abc import Sequence
+from typing import Any
+
+MEASURES: dict[str, tuple[str, str]] = {
+    "server": ("snakekit.bench.server", "latency of one /move after the other to a server"),
+}
+
+
+class _MeasureParser(argparse.ArgumentParser):
+    """Declares its options only when it is used, since some measures import torch."""
+
+    def __init__(self, *, module: str = "", **options: Any) -> None:
+        super().__init__(**options)
+        self._module = module
+
+    def parse_known_args(  # type: ignore[override]
+        self, args: Sequence[str] | None = None, namespace: Any = None
+    ) -> tuple[argparse.Namespace, list[str]]:
+        """Import the measure, declare its options, then parse as usual."""
+        if self._module:
+            implementation = importlib.import_module(self._module)
+            implementation.add_arguments(self)
+            self.set_defaults(run_measure=implementation.run)
+            self._module = ""
+        found: tuple[argparse.Namespace, list[str]] = super().parse_known_args(args, namespace)
+        return found
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the measures."""
+    measures = parser.add_subparsers(
+        dest="measure", metavar="MEASURE", required=True, parser_class=_MeasureParser
+    )
+    for name, (module, summary) in MEASURES.items():
+        measures.add_parser(name, help=summary, description=summary, module=module)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the chosen measure and return its exit code."""
+    return int(args.run_measure(args))
