@@ -1,0 +1,191 @@
+"""`snakekit train METHOD`: a table of methods, each with its own options."""
+
+import argparse
+import signal
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType, MappingProxyType
+
+from rich.console import Console
+from rich.table import Table
+
+from snakekit.runtime.options import OptionError, add_options, load
+from snakekit.trainer import checkpoint as store
+from snakekit.trainer.checkpoint import CheckpointError
+
+ENV_PREFIX = "SNAKEKIT_TRAIN_"
+FINISHED, STOPPED, BAD_INPUT = 0, 1, 2
+
+
+@dataclass(frozen=True)
+class Method:
+    """One sub-command."""
+
+    summary: str
+    add_arguments: Callable[[argparse.ArgumentParser], None]
+    run: Callable[[argparse.Namespace], int]
+
+
+class StopFlag:
+    """Turns true at the first Ctrl-C or SIGTERM; the second one has its usual effect."""
+
+    def __init__(self, console: Console) -> None:
+        """Take over both signals."""
+        self._set = False
+        self._console = console
+        self._before = {s: signal.signal(s, self._note) for s in (signal.SIGINT, signal.SIGTERM)}
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        self._set = True
+        self.restore()
+        self._console.print("stopping after this round; once more stops without saving")
+
+    def restore(self) -> None:
+        """Give both signals back."""
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def __call__(self) -> bool:
+        """Return whether a signal has come."""
+        return self._set
+
+
+def _imitation_arguments(parser: argparse.ArgumentParser) -> None:
+    from snakekit.trainer.imitation import ImitationConfig
+
+    parser.add_argument(
+        "--config", type=Path, metavar="FILE", help="TOML file of the options below"
+    )
+    parser.add_argument(
+        "--resume", type=Path, metavar="DIR", help="continue a run (its folder or a checkpoint's)"
+    )
+    parser.add_argument(
+        "--out", type=Path, default=Path("runs"), metavar="DIR", help="parent of the run's folder"
+    )
+    add_options(parser, ImitationConfig)
+
+
+def _imitation(args: argparse.Namespace) -> int:
+    import msgspec
+
+    from snakekit.trainer import imitation
+    from snakekit.trainer.run import CHECKPOINTS, RunFolder
+    from snakekit.trainer.show import Progress
+
+    console = Console(stderr=True)
+    names = [f.name for f in msgspec.structs.fields(imitation.ImitationConfig)]
+    if args.resume is not None:
+        given = [n for n in names if getattr(args, n) is not None]
+        if given or args.config is not None:
+            what = "--config" if not given else "--" + given[0].replace("_", "-")
+            raise OptionError(f"{what}: a resumed run keeps its options, leave it out")
+        place = store.latest(args.resume)
+        run = imitation.Imitation.resume(store.load(place), origin=str(place))
+        home = place.parent.parent if place.parent.name == CHECKPOINTS else None
+        folder = (
+            RunFolder(home) if home else RunFolder.create(args.out, run.config.name, run.config)
+        )
+    else:
+        config = load(imitation.ImitationConfig, args, toml=args.config, env_prefix=ENV_PREFIX)
+        run = imitation.Imitation(config)
+        folder = RunFolder.create(args.out, config.name, config)
+    stop = StopFlag(console)
+    with folder, Progress(console, run.config.steps, folder) as progress:
+        done = imitation.train(
+            run,
+            log=progress.log,
+            save=lambda c: progress.saved(folder.save(c, keep=run.config.keep)),
+            stop=stop,
+        )
+    stop.restore()
+    if not done:
+        console.print(f"stopped; continue with: snakekit train imitation --resume {folder.shown()}")
+    return FINISHED if done else STOPPED
+
+
+def _evaluate_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("checkpoint", type=Path, help="folder of a run or of a checkpoint")
+    parser.add_argument("--games", type=int, default=200, metavar="N", help="games a pairing")
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="of the games")
+    parser.add_argument(
+        "--scenarios", default="11x11x2,11x11x4", metavar="LIST", help="kinds of games"
+    )
+    parser.add_argument(
+        "--opponents", default="random,greedy", metavar="LIST", help="random, greedy, search1..8"
+    )
+    parser.add_argument("--max-turns", type=int, default=2000, metavar="N", help="a game's limit")
+
+
+def _evaluate(args: argparse.Namespace) -> int:
+    import torch
+
+    from snakekit.trainer.evaluate import measure
+    from snakekit.trainer.generate import infer
+    from snakekit.trainer.scenario import parse_all
+
+    if args.games < 1 or args.seed < 0 or args.max_turns < 1:
+        raise OptionError("--games and --max-turns are at least 1 and --seed at least 0")
+    torch.set_num_threads(1)
+    place = store.latest(args.checkpoint)
+    saved = store.load(place)
+    model = store.restore_model(saved, origin=str(place)).eval()
+    table = Table(
+        title=f"{saved.card.name}, step {saved.card.step}, bare policy, {args.games} games"
+    )
+    for column in ("game", "opponent", "won", "lost", "drawn", "cut", "95 % of won", "turns"):
+        table.add_column(column, justify="right")
+    for scenario in parse_all([s for s in args.scenarios.split(",") if s]):
+        for opponent in [o for o in args.opponents.split(",") if o]:
+            score = measure(
+                lambda obs: infer(model, obs)[0],
+                saved.card.encoder,
+                scenario,
+                opponent,
+                games=args.games,
+                seed=args.seed,
+                max_turns=args.max_turns,
+            )
+            low, high = score.interval()
+            counts = (score.wins, score.losses, score.draws, score.unfinished)
+            table.add_row(
+                str(scenario),
+                opponent,
+                *map(str, counts),
+                f"{low:.0%}..{high:.0%}",
+                f"{score.turns:.0f}",
+            )
+    Console().print(table)
+    return FINISHED
+
+
+METHODS = MappingProxyType(
+    {
+        "imitation": Method(
+            "learn from the alpha-beta search's answers", _imitation_arguments, _imitation
+        ),
+        "evaluate": Method(
+            "play a checkpoint's bare policy against built-in players",
+            _evaluate_arguments,
+            _evaluate,
+        ),
+    }
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add one sub-command for each entry of `METHODS`."""
+    methods = parser.add_subparsers(dest="method", metavar="METHOD", required=True)
+    for name, method in METHODS.items():
+        command = methods.add_parser(name, help=method.summary, description=method.summary)
+        method.add_arguments(command)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the chosen method; exit codes 0 done, 1 stopped before the end, 2 bad input."""
+    try:
+        return METHODS[args.method].run(args)
+    except (OptionError, CheckpointError, ValueError) as error:
+        print(f"snakekit train: {error}", file=sys.stderr)
+        return BAD_INPUT
