@@ -44,6 +44,8 @@ class TimeBudget:
         self._samples: deque[float] = deque(maxlen=WINDOW)
         self._penalty_share = 0.0
         self._last: tuple[int, float] | None = None
+        self.samples = 0
+        """Overhead samples taken so far."""
         self.timeouts = 0
         """Time-outs that the engine has reported for this seat."""
 
@@ -71,6 +73,7 @@ class TimeBudget:
             return False
         self._penalty_share /= 2
         self._samples.append(max(0.0, measured - own))
+        self.samples += 1
         return False
 
     def overhead(self, timeout_ms: float) -> float:

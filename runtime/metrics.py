@@ -6,8 +6,8 @@ No label ever holds the name or id of a game, snake or user.
 from prometheus_client import (
     CollectorRegistry,
     Counter,
-    GCCollector,
     Gauge,
+    GCCollector,
     Histogram,
     PlatformCollector,
     ProcessCollector,

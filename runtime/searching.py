@@ -4,6 +4,7 @@ A job gets what is left until its deadline when a thread takes it, not when it w
 """
 
 import asyncio
+import math
 import queue
 import threading
 import time
@@ -129,7 +130,10 @@ class SearchPool:
                 return
 
     def _search(self, searcher: core.Searcher, job: SearchJob) -> core.SearchResult | None:
-        left = min(job.deadline - self._clock() - HANDOVER_S, job.budget_s)
+        left = job.deadline - self._clock() - HANDOVER_S
+        # More searches than threads share the time, so that the last one gets some as well.
+        rounds = math.ceil(len(self._open) / len(self._threads))
+        left = min(left / max(rounds, 1), job.budget_s)
         with job.lock:
             if job.cancelled or left < LEAST_S:
                 return None

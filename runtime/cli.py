@@ -1,0 +1,88 @@
+"""`snakekit serve`: options in, exit code out."""
+
+import argparse
+import asyncio
+import logging
+import sys
+import time
+from pathlib import Path
+
+import msgspec
+
+from snakekit.runtime.config import ServerConfig
+from snakekit.runtime.options import OptionError, add_options, load
+
+FAILED = 2
+
+
+class JsonFormatter(logging.Formatter):
+    """One JSON object a line: time, level, logger, message and the record's `facts`."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line."""
+        line: dict[str, object] = {
+            "time": time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
+            + f".{int(record.msecs):03d}Z",
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        line.update(getattr(record, "facts", {}))
+        if record.exc_info:
+            line["exception"] = self.formatException(record.exc_info)
+        return msgspec.json.encode(line).decode()
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `snakekit serve`."""
+    parser.add_argument("--config", metavar="FILE", help="TOML file of options, keys as below")
+    add_options(parser, ServerConfig)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Serve until a signal; return 0, or 2 after one line on stderr if that cannot be."""
+    try:
+        config = load(ServerConfig, args, toml=Path(args.config) if args.config else None)
+    except OptionError as error:
+        return _refuse(error)
+    _set_up_logs(config.log_level)
+    from snakekit.runtime.backends import BackendError
+    from snakekit.runtime.server import serve
+
+    try:
+        _check_early(config)
+        asyncio.run(serve(config))
+    except BackendError as error:
+        return _refuse(error)
+    except KeyboardInterrupt:
+        pass
+    return 0
+
+
+def _refuse(error: Exception) -> int:
+    print("snakekit serve: " + " ".join(str(error).split()), file=sys.stderr, flush=True)
+    return FAILED
+
+
+def _check_early(config: ServerConfig) -> None:
+    """Refuse, before any port opens, what can be known without loading the model.
+
+    Raises:
+        BackendError: see `load_backend`.
+    """
+    if config.mode == "search" or config.backend == "random":
+        return
+    from snakekit.runtime.backends.ort import check_distribution
+    from snakekit.runtime.models import find_model
+
+    check_distribution(config.backend)
+    find_model(config.model)
+
+
+def _set_up_logs(level: str) -> None:
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonFormatter())
+    logger = logging.getLogger()
+    logger.handlers = [handler]
+    logger.setLevel(logging.WARNING)
+    logging.getLogger("snakekit").setLevel(level.upper())
