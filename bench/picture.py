@@ -18,11 +18,11 @@ _CELL = 36
 _PAD = 20
 _LEGEND = 250
 _ROW = 52
-_NAME_CHARS = 22
+_NAME_CHARS = 18
 _STYLE = """
 .card{fill:#ffffff;stroke:#d0d7de}.square{fill:#eef1f5}.food{fill:#e5484d}.leaf{fill:#2f9e63}
 .hazard{fill:#57606a;opacity:.32}.ink{fill:#1f2328}.soft{fill:#59636e}.bar{fill:#d8dee4}
-text{font:14px ui-sans-serif,system-ui,"Segoe UI",Helvetica,Arial,sans-serif}
+text{font-family:ui-sans-serif,system-ui,"Segoe UI",Helvetica,Arial,sans-serif;font-size:14px}
 .title{font-weight:600}.mark{fill:#ffffff;font-weight:700;text-anchor:middle}
 @media (prefers-color-scheme:dark){
 .card{fill:#0d1117;stroke:#30363d}.square{fill:#1b222c}.food{fill:#ff6b70}.leaf{fill:#3fb97c}
@@ -140,7 +140,7 @@ def _legend(board: SeenBoard, title: str) -> list[str]:
             f'<text class="mark" x="{left + 11}" y="{top + 17}">{letter(snake.seat)}</text>',
             f'<text class="ink" x="{left + 30}" y="{top + 12}">{escape(name)}</text>',
             f'<text class="soft" x="{left + _LEGEND}" y="{top + 12}" text-anchor="end">'
-            f"{len(snake.body)}</text>",
+            f"length {len(snake.body)}</text>",
             f'<rect class="bar" x="{left + 30}" y="{top + 20}" width="{_LEGEND - 30}" height="6" '
             'rx="3"/>',
             f'<rect x="{left + 30}" y="{top + 20}" '

@@ -92,6 +92,9 @@ class Series:
                 async with asyncio.TaskGroup() as group:
                     for _ in range(min(self._parallel, self._games)):
                         group.create_task(self._lane(workers))
+            except ExceptionGroup as group:
+                # One lane's failure ends the run: the caller handles it as if there was no group.
+                raise group.exceptions[0] from None
             finally:
                 self.result.seconds = time.perf_counter() - begun
         return self.result
