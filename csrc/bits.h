@@ -1,0 +1,72 @@
+// Fixed-size set of board cells, one bit a cell.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstdint>
+
+namespace snakekit {
+
+template <int Words>
+struct Bits {
+  std::array<std::uint64_t, Words> w{};
+
+  static Bits one(int i) {
+    Bits b;
+    b.set(i);
+    return b;
+  }
+
+  [[nodiscard]] bool test(int i) const { return (w[i >> 6] >> (i & 63)) & 1U; }
+  void set(int i) { w[i >> 6] |= std::uint64_t{1} << (i & 63); }
+  void clear(int i) { w[i >> 6] &= ~(std::uint64_t{1} << (i & 63)); }
+
+  [[nodiscard]] bool any() const {
+    std::uint64_t x = 0;
+    for (auto v : w) x |= v;
+    return x != 0;
+  }
+  [[nodiscard]] int count() const {
+    int n = 0;
+    for (auto v : w) n += std::popcount(v);
+    return n;
+  }
+
+  // Shift towards higher or lower cells, 0 < n < 64.
+  [[nodiscard]] Bits up(int n) const {
+    Bits r;
+    for (int i = Words - 1; i > 0; --i) r.w[i] = (w[i] << n) | (w[i - 1] >> (64 - n));
+    r.w[0] = w[0] << n;
+    return r;
+  }
+  [[nodiscard]] Bits down(int n) const {
+    Bits r;
+    for (int i = 0; i < Words - 1; ++i) r.w[i] = (w[i] >> n) | (w[i + 1] << (64 - n));
+    r.w[Words - 1] = w[Words - 1] >> n;
+    return r;
+  }
+
+  Bits& operator|=(const Bits& o) {
+    for (int i = 0; i < Words; ++i) w[i] |= o.w[i];
+    return *this;
+  }
+  Bits& operator&=(const Bits& o) {
+    for (int i = 0; i < Words; ++i) w[i] &= o.w[i];
+    return *this;
+  }
+  friend Bits operator|(Bits a, const Bits& b) { return a |= b; }
+  friend Bits operator&(Bits a, const Bits& b) { return a &= b; }
+  friend Bits operator~(Bits a) {
+    for (auto& v : a.w) v = ~v;
+    return a;
+  }
+  friend bool operator==(const Bits&, const Bits&) = default;
+
+  template <class F>
+  void for_each(F&& f) const {
+    for (int i = 0; i < Words; ++i)
+      for (std::uint64_t v = w[i]; v != 0; v &= v - 1) f(i * 64 + std::countr_zero(v));
+  }
+};
+
+}  // namespace snakekit

@@ -1,0 +1,74 @@
+// Time-budgeted iterative deepening over whole turns, with proofs that a simultaneous game allows.
+//
+// Scores come from the order that favours the others (they see our move), so they are pessimistic.
+// A label is a proof: `win` holds when the others see each of our later moves first, `loss` when we
+// see each of theirs first and they answer our first move with anything but suicide. New food is not
+// foreseen.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "../board.h"
+
+namespace snakekit {
+
+inline constexpr int kWinScore = 30000;   // minus the turns until then
+inline constexpr int kDrawScore = -2000;  // below every evaluation, above every loss
+inline constexpr int kProofMargin = 200;  // |score| > kWinScore - this means decided
+inline constexpr int kMaxDepth = 100;     // turns
+
+enum class Label : std::uint8_t { kNone, kWin, kLoss };
+enum class Stop : std::uint8_t { kDepth, kTime, kProved, kSingle, kCancelled };
+enum class Proof : std::uint8_t { kSound, kArticle };
+
+struct Limits {
+  std::int64_t budget_us = 0;  // 0: no limit in time
+  int max_depth = kMaxDepth;
+  Proof proof = Proof::kSound;
+  std::array<float, kMoves> priors{};  // orders the root; all equal means unknown
+};
+
+struct SearchResult {
+  int best = kUp;
+  std::array<bool, kMoves> searched{};
+  std::array<int, kMoves> score{};
+  std::array<Label, kMoves> label{};
+  std::array<int, kMoves> distance{};  // turns to the proved end
+  int depth = 0;                       // full turns completed
+  std::int64_t nodes = 0;              // positions stepped to
+  double seconds = 0;
+  std::vector<int> pv;
+  Stop stopped = Stop::kDepth;
+};
+
+class Searcher {
+ public:
+  explicit Searcher(int table_mb);
+  ~Searcher();
+  Searcher(const Searcher&) = delete;
+  Searcher& operator=(const Searcher&) = delete;
+
+  // The seat must be alive. One search at a time on one searcher.
+  SearchResult search(const Board& board, int seat, const Limits& limits);
+  template <class T>
+  SearchResult search(const State<T>& state, int seat, const Limits& limits);
+
+  // From any thread; a search that has not begun is not affected.
+  void cancel() { cancelled_.store(true, std::memory_order_relaxed); }
+  // Claims the searcher; false if it is busy.
+  bool acquire() { return !busy_.exchange(true, std::memory_order_acquire); }
+  void release() { busy_.store(false, std::memory_order_release); }
+
+ private:
+  struct Memory;
+  std::unique_ptr<Memory> memory_;
+  std::atomic<bool> cancelled_{false};
+  std::atomic<bool> busy_{false};
+};
+
+}  // namespace snakekit
