@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import time
 import uuid
 from collections.abc import Callable
 from concurrent.futures import Executor
@@ -20,7 +21,10 @@ _UP = 0
 
 @dataclass(frozen=True)
 class GameRules:
-    """What all games of a run have in common; `max_turns` 0 means no limit."""
+    """What all games of a run have in common.
+
+    `max_turns` 0 means no limit; a turn lasts at least `pace_ms` milliseconds.
+    """
 
     width: int
     height: int
@@ -29,6 +33,7 @@ class GameRules:
     settings: Settings
     timeout_ms: int
     max_turns: int = 0
+    pace_ms: int = 0
 
 
 @dataclass(frozen=True)
@@ -141,6 +146,7 @@ class Game:
         await self._notify("start", Turn(self._object, state, self._seats))
         over = aborted = False
         while not over:
+            begun = time.monotonic()
             turn = Turn(self._object, state, self._seats)
             recorded = turn.recorded()
             if self._writer is not None:
@@ -159,6 +165,8 @@ class Game:
                 state.step(moves)
                 if self._rules.map != "empty":
                     state.spawn_food(self._food_seed)
+            if self._rules.pace_ms:
+                await asyncio.sleep(begun + self._rules.pace_ms / 1000 - time.monotonic())
         end = Turn(self._object, state, self._seats, turn=state.turn + 1)
         await self._notify("end", end)
         return self._report(aborted=aborted)

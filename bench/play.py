@@ -32,7 +32,9 @@ class PlayConfig(msgspec.Struct, frozen=True, kw_only=True):
     """Options of `snakekit play`."""
 
     games: Annotated[int, Meta(ge=1, le=1_000_000, description="how many games to play")] = 1
-    parallel: Annotated[int, Meta(ge=1, le=256, description="how many games at once")] = 1
+    parallel: Annotated[
+        int, Meta(ge=1, le=256, description="games at once; more than 1 blurs latencies")
+    ] = 1
     seed: Annotated[int, Meta(ge=0, description="start of all random numbers")] = 1
     timeout_ms: Annotated[
         int, Meta(ge=1, le=60_000, description="longest time for one request, ms")
@@ -59,6 +61,9 @@ class PlayConfig(msgspec.Struct, frozen=True, kw_only=True):
     ] = ""
     json: Annotated[str, Meta(description="file for the figures as JSON")] = ""
     view: Annotated[bool, Meta(description="show the board of a running game")] = False
+    pace_ms: Annotated[
+        int, Meta(ge=0, le=10_000, description="shortest time of a turn, to watch, ms")
+    ] = 0
     allow_unready: Annotated[
         bool, Meta(description="play even if a server does not answer GET / properly")
     ] = False
@@ -120,6 +125,7 @@ def _rules(config: PlayConfig, count: int) -> GameRules:
         settings=settings,
         timeout_ms=config.timeout_ms,
         max_turns=config.max_turns,
+        pace_ms=config.pace_ms,
     )
 
 
@@ -203,6 +209,9 @@ def _write_json(config: PlayConfig, players: list[Player], result: SeriesResult)
 
 def _verdict(config: PlayConfig, players: list[Player], result: SeriesResult) -> int:
     failures: list[str] = []
+    if result.stopped:
+        ended = sum(not game.aborted for game in result.games)
+        failures.append(f"stopped after {ended} of {config.games} games")
     if config.require_clean:
         failures += [
             f"{player.name}: {tally.faults} moves with a time-out, an error or against the rules"

@@ -120,7 +120,7 @@ class Turn:
         self._objects = [snake_object(s, seat) for s, seat in zip(snakes, seats, strict=True)]
         self._game = game
         self._turn = state.turn if turn is None else turn
-        self._board = {
+        self._board: Json = {
             "height": state.height,
             "width": state.width,
             "snakes": [
