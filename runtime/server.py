@@ -179,7 +179,11 @@ async def _guard(request: web.Request, handler: Handler) -> web.StreamResponse:
         return await handler(request)
     except RequestError as error:
         metrics.rejected[error.cause].inc()
-        return _json({"error": str(error)}, status=error.status)
+        response = _json({"error": str(error)}, status=error.status)
+        if error.cause in ("http", "timeout", "too_large"):
+            # The rest of the body may still come, so the connection cannot be used again.
+            response.force_close()
+        return response
     except web.HTTPException as error:
         metrics.rejected["http"].inc()
         response = _json({"error": _http_sentence(request, error.status)}, status=error.status)

@@ -1,0 +1,128 @@
+"""Requests as the official engine writes them, and a server to send them to."""
+
+import copy
+import io
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+import pytest
+from aiohttp.test_utils import TestClient, TestServer
+
+from snakekit.runtime.config import ServerConfig
+from snakekit.runtime.engine import Engine
+from snakekit.runtime.server import create_app
+
+Json = dict[str, Any]
+WORDS = {"up", "down", "left", "right"}
+
+
+def snake(identity: str, *points: tuple[int, int], health: int = 90, latency: Any = "43") -> Json:
+    body = [{"x": x, "y": y} for x, y in points]
+    return {
+        "id": identity,
+        "name": "Snake " + identity,
+        "latency": latency,
+        "health": health,
+        "body": body,
+        "head": body[0] if body else None,
+        "length": len(body),
+        "shout": "",
+        "squad": "",
+        "customizations": {"color": "#ff0000", "head": "default", "tail": "default"},
+    }
+
+
+SETTINGS = {
+    "foodSpawnChance": 15,
+    "minimumFood": 1,
+    "hazardDamagePerTurn": 14,
+    "hazardMap": "",
+    "hazardMapAuthor": "",
+    "royale": {"shrinkEveryNTurns": 0},
+    "squad": {"allowBodyCollisions": False, "sharedElimination": False},
+}
+
+
+def request_of(*snakes: Json, you: Json | None = None, width: int = 11, height: int = 11) -> Json:
+    return {
+        "game": {
+            "id": "totally-unique-game-id",
+            "ruleset": {"name": "standard", "version": "v1.2.3", "settings": SETTINGS},
+            "map": "standard",
+            "timeout": 500,
+            "source": "custom",
+        },
+        "turn": 14,
+        "board": {
+            "height": height,
+            "width": width,
+            "food": [{"x": 5, "y": 5}, {"x": 9, "y": 0}],
+            "hazards": [{"x": 3, "y": 2}, {"x": 3, "y": 2}],
+            "snakes": list(snakes),
+        },
+        "you": you if you is not None else snakes[0],
+    }
+
+
+@pytest.fixture
+def request_json() -> Json:
+    """A duel in which `you` (a) can go up, left or right."""
+    one = snake("a", (5, 4), (5, 3), (6, 3), (6, 2))
+    two = snake("b", (1, 8), (1, 9), (2, 9))
+    return copy.deepcopy(request_of(one, two))
+
+
+@pytest.fixture
+def make_snake() -> Callable[..., Json]:
+    return snake
+
+
+@pytest.fixture
+def make_request() -> Callable[..., Json]:
+    return request_of
+
+
+FAST = ServerConfig(backend="random", mode="hybrid", budget_ms=10, table_mb=1, log_level="error")
+Client = TestClient[Any, Any]
+MakeClient = Callable[..., Awaitable[Client]]
+
+
+@pytest.fixture
+async def make_client() -> AsyncIterator[MakeClient]:
+    """Give a function that starts a server (of `config`, ready unless told) and its client."""
+    clients: list[Client] = []
+    engines: list[Engine] = []
+
+    async def make(config: ServerConfig = FAST, *, opened: bool = True) -> Client:
+        engine = Engine(config)
+        engines.append(engine)
+        if opened:
+            await engine.open()
+        client = TestClient(TestServer(create_app(engine), host="127.0.0.1"))
+        clients.append(client)
+        client.engine = engine  # type: ignore[attr-defined]
+        await client.start_server()
+        return client
+
+    yield make
+    for client in clients:
+        await client.close()
+    for engine in engines:
+        await engine.close()
+
+
+@pytest.fixture
+async def client(make_client: MakeClient) -> Client:
+    return await make_client()
+
+
+async def post(client: Client, path: str, body: Json | bytes) -> tuple[int, Json]:
+    data = body if isinstance(body, bytes) else json.dumps(body).encode()
+    async with client.post(path, data=io.BytesIO(data)) as response:
+        return response.status, await response.json()
+
+
+@pytest.fixture
+def send() -> Callable[..., Awaitable[tuple[int, Json]]]:
+    return post
