@@ -5,7 +5,6 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Protocol
 
 from snakekit.bench.palette import PALETTE
@@ -86,14 +85,17 @@ def _search_spec(text: str) -> Callable[[int], Mind]:
 
 
 def _policy_spec(text: str) -> Callable[[int], Mind]:
-    if text and not Path(text).is_file():
-        raise PlayerError(f"player policy:{text}: there is no such model file")
     # Loading a model takes a while and needs onnxruntime: only for those who ask for one.
     from snakekit.runtime.backends import BackendError
+    from snakekit.runtime.models import find_model
     from snakekit.runtime.policy import Policy
 
     try:
-        policy = Policy.load(text or None)
+        path = find_model(text or None)
+    except BackendError:
+        raise PlayerError(f"player policy:{text}: there is no such model file") from None
+    try:
+        policy = Policy.load(path)
     except BackendError as error:
         raise PlayerError(f"player policy:{text}: {error}") from None
     lock = threading.Lock()

@@ -23,9 +23,14 @@ _SHARES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "max": 1.0}
 
 def _table(title: str, columns: list[str]) -> Table:
     table = Table(
-        title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False
+        title=title,
+        title_justify="left",
+        title_style="bold",
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+        collapse_padding=True,
     )
-    table.add_column("player", no_wrap=True, overflow="ellipsis", max_width=22)
+    table.add_column("player", no_wrap=True, overflow="ellipsis", max_width=17)
     for column in columns:
         table.add_column(column, justify="right", no_wrap=True)
     return table
