@@ -56,8 +56,10 @@ void check_snake(const std::string& field, const Snake& s, int width, int height
   }
 }
 
-bool fits_small(int width, int height, const std::vector<Snake>& snakes) {
+bool fits_small(int width, int height, const std::vector<Snake>& snakes,
+                const std::vector<Point>& hazards) {
   if (width * height > 121 || snakes.size() > Small::kSnakes) return false;
+  if (std::any_of(hazards.begin(), hazards.end(), [&](Point p) { return p.second >= height; })) return false;
   return std::all_of(snakes.begin(), snakes.end(), [&](const Snake& s) {
     return body_excess(s) <= Small::kMaxBodyExcess &&
            std::all_of(s.body.begin(), s.body.end(), [&](Point p) {
@@ -116,7 +118,7 @@ void Board::fill(State<T>& s, const std::vector<Snake>& snakes, const std::vecto
     for (int j = 0; j < k.length; ++j) s.ring[i][j] = s.geo->code(in.body[j].first, in.body[j].second);
   }
   for (const auto& [x, y] : food) s.food[s.h.num_food++] = s.geo->code(x, y);
-  for (const auto& [x, y] : hazards) ++s.layers[s.geo->code(x, y)];
+  for (const auto& [x, y] : hazards) ++s.layers[y * width_ + x];
   s.rebuild();
 }
 
@@ -140,7 +142,7 @@ Board::Board(int width, int height, const std::vector<Snake>& snakes, const std:
   if (alive > kMaxAlive)
     throw StateError("snakes: " + std::to_string(alive) + " are alive, at most 8 are supported");
   check_cells("food", food, width, height);
-  check_cells("hazards", hazards, width, height);
+  check_cells("hazards", hazards, width, 2 * height);
   std::set<Point> seen;
   for (std::size_t i = 0; i < food.size(); ++i) {
     if (!seen.insert(food[i]).second)
@@ -152,7 +154,7 @@ Board::Board(int width, int height, const std::vector<Snake>& snakes, const std:
     if (sorted[i] == sorted[i - 255])
       throw StateError("hazards: more than 255 layers at " + show(sorted[i]));
   }
-  if (fits_small(width, height, snakes)) {
+  if (fits_small(width, height, snakes, hazards)) {
     fill(state_.emplace<State<Small>>(), snakes, food, hazards, turn);
   } else {
     fill(state_.emplace<State<Large>>(), snakes, food, hazards, turn);
@@ -189,8 +191,9 @@ std::vector<Point> Board::food() const {
 std::vector<Point> Board::hazards() const {
   return visit([&](const auto& s) {
     std::vector<Point> out;
-    for (int c = 0; c < s.geo->cells; ++c) {
-      out.insert(out.end(), s.layers[c], s.geo->point(c));
+    const int end = s.pending_hazard ? 2 * s.geo->cells : s.geo->cells;
+    for (int c = 0; c < end; ++c) {
+      out.insert(out.end(), s.layers[c], Point{c % width_, c / width_});
     }
     std::sort(out.begin(), out.end());
     return out;

@@ -25,6 +25,7 @@ struct Small {
   static constexpr int kBorder = 1;   // how far off the board a body can be held
   static constexpr int kCodes = 256;
   static constexpr int kRing = 128;  // capacity of one body
+  static constexpr int kLayers = kCells;
   static constexpr int kMaxBodyExcess = 4;
   static constexpr int kSnakes = 4;
 };
@@ -37,6 +38,8 @@ struct Large {
   static constexpr int kBorder = 8;
   static constexpr int kCodes = 625 + 41 * 41;
   static constexpr int kRing = 1024;
+  // snail_mode keeps hazards that are still to come one board height above their square.
+  static constexpr int kLayers = 2 * kCells;
   static constexpr int kMaxBodyExcess = 320;
   static constexpr int kSnakes = 16;
 };

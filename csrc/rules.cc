@@ -77,15 +77,25 @@ void feed(State<T>& s, Undo<T>* undo) {
   for (int i = 0; i < n; ++i) remove_food(s, eaten[i], undo);
 }
 
+// Layers under a head, which may have left the board over the top into pending ones.
+template <class T>
+int layers_at(const State<T>& s, int head) {
+  if (s.on_board(head)) return s.layers[head];
+  if (!s.pending_hazard) return 0;
+  const auto [x, y] = s.geo->point(head);
+  if (x < 0 || x >= s.geo->width || y < s.geo->height) return 0;
+  return s.layers[y * s.geo->width + x];
+}
+
 template <class T>
 void damage(State<T>& s) {
   for (int i = 0; i < s.seats; ++i) {
     if (!s.alive(i)) continue;
     const int head = s.head(i);
-    if (!s.on_board(head) || !s.hazard.test(head) || s.h.food.test(head)) continue;
+    const int layers = layers_at(s, head);
+    if (layers == 0 || (s.on_board(head) && s.h.food.test(head))) continue;
     auto& k = s.h.snake[i];
-    k.health = static_cast<std::int16_t>(
-        after_hazard(k.health, s.layers[head], s.rules.hazard_damage));
+    k.health = static_cast<std::int16_t>(after_hazard(k.health, layers, s.rules.hazard_damage));
     if (k.health <= 0) k.cause = Cause::kHazard;
   }
 }
@@ -204,7 +214,7 @@ void step(State<T>& s, const Moves& moves, Undo<T>* undo) {
     move_snake(s, i, m >= 0 && m < kMoves ? m : default_move(s, i), undo);
     --s.h.snake[i].health;
   }
-  if (s.hazard.any()) damage(s);
+  if (s.hazard.any() || s.pending_hazard) damage(s);
   feed(s, undo);
   eliminate(s);
   if (s.rules.constrictor) constrict(s);
@@ -213,7 +223,7 @@ void step(State<T>& s, const Moves& moves, Undo<T>* undo) {
 
 template <class T>
 void initialise(State<T>& s) {
-  if (s.rules.constrictor) constrict(s);
+  if (s.rules.constrictor && !s.game_over()) constrict(s);
 }
 
 template <class T>

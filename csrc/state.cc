@@ -1,5 +1,7 @@
 #include "state.h"
 
+#include <algorithm>
+
 namespace snakekit {
 
 namespace {
@@ -51,9 +53,14 @@ void State<T>::rebuild() {
   }
   hazard = Set{};
   hazard_hash = 0;
-  for (int c = 0; c < geo->cells; ++c) {
+  pending_hazard = false;
+  for (int c = 0; c < std::min(2 * geo->cells, T::kLayers); ++c) {
     if (layers[c] == 0) continue;
-    hazard.set(c);
+    if (on_board(c)) {
+      hazard.set(c);
+    } else {
+      pending_hazard = true;
+    }
     hazard_hash += mix64(static_cast<std::uint64_t>(c) << 8 | layers[c]);
   }
   for (int s = 0; s < seats; ++s) {

@@ -78,10 +78,11 @@ struct State {
   std::uint8_t seats = 0;
   Header h;
   Set hazard;                    // cells with at least one layer
+  bool pending_hazard = false;   // there are layers above the board
   std::uint64_t hazard_hash = 0;
   std::array<std::array<Cell, T::kRing>, T::kSnakes> ring;
   std::array<Cell, T::kCells> food;  // in the engine's order
-  std::array<std::uint8_t, T::kCells> layers;
+  std::array<std::uint8_t, T::kLayers> layers;
 
   [[nodiscard]] bool alive(int s) const { return (h.alive >> s) & 1; }
   [[nodiscard]] int living() const { return std::popcount(h.alive); }
