@@ -1,0 +1,156 @@
+"""The engine in time whatever hangs, and what it counts."""
+
+import asyncio
+import threading
+import time
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+
+from snakekit.runtime.backends.random_play import RandomBackend, random_card
+from snakekit.runtime.config import ServerConfig
+from snakekit.runtime.decide import Reason
+
+FAST = ServerConfig(backend="random", mode="hybrid", budget_ms=10, table_mb=1)
+
+
+class Held(RandomBackend):
+    """Hangs after the warm-up until released."""
+
+    def __init__(self) -> None:
+        self.gate = threading.Event()
+        self.gate.set()
+
+    def infer(self, batch: Any) -> Any:
+        self.gate.wait(20)
+        return super().infer(batch)
+
+
+class NotFinite(RandomBackend):
+    def infer(self, batch: Any) -> Any:
+        policy, value = super().infer(batch)
+        policy[:, 2] = np.nan
+        return policy, value
+
+
+class Broken(RandomBackend):
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def infer(self, batch: Any) -> Any:
+        self.calls += 1
+        if batch.any() and self.calls > 100:
+            raise RuntimeError("device lost")
+        return super().infer(batch)
+
+
+def use(monkeypatch: pytest.MonkeyPatch, backend: Any) -> None:
+    monkeypatch.setattr(
+        "snakekit.runtime.engine.load_backend", lambda *_, **__: (backend, random_card())
+    )
+
+
+def count(client: Any, name: str, **labels: str) -> float:
+    return client.engine.metrics.registry.get_sample_value("snakekit_" + name, labels) or 0.0
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "policy"])
+async def test_a_hanging_policy_costs_no_answer(
+    make_client: Any, send: Any, request_json: Any, monkeypatch: Any, mode: Any
+) -> None:
+    backend = Held()
+    use(monkeypatch, backend)
+    client = await make_client(msgspec.structs.replace(FAST, mode=mode))
+    backend.gate.clear()
+    request_json["game"]["timeout"] = 150
+    try:
+        for turn in range(3):
+            request_json["turn"] = turn
+            started = time.perf_counter()
+            status, _ = await send(client, "/move", request_json)
+            assert status == 200
+            assert time.perf_counter() - started < 0.15
+    finally:
+        backend.gate.set()
+    assert count(client, "fallbacks_total", stage="policy", cause="deadline") == 3
+    reason = Reason.SEARCH_NO_POLICY if mode == "hybrid" else Reason.REFLEX
+    assert count(client, "decisions_total", reason=reason.value) == 3
+    assert count(client, "deadline_misses_total") == 0
+    await asyncio.sleep(0.05)
+    await send(client, "/move", request_json)
+    assert count(client, "fallbacks_total", stage="policy", cause="deadline") == 3
+
+
+async def test_not_finite_falls_back_to_search(
+    make_client: Any, send: Any, request_json: Any, monkeypatch: Any
+) -> None:
+    use(monkeypatch, NotFinite())
+    client = await make_client()
+    assert (await send(client, "/move", request_json))[0] == 200
+    assert count(client, "fallbacks_total", stage="policy", cause="not_finite") == 1
+    assert count(client, "decisions_total", reason="search_no_policy") == 1
+
+
+async def test_a_failing_model_falls_back(
+    make_client: Any, send: Any, request_json: Any, monkeypatch: Any
+) -> None:
+    backend = Broken()
+    use(monkeypatch, backend)
+    client = await make_client(msgspec.structs.replace(FAST, mode="policy"))
+    backend.calls = 1000
+    assert (await send(client, "/move", request_json))[0] == 200
+    assert count(client, "fallbacks_total", stage="policy", cause="error") == 1
+    assert count(client, "decisions_total", reason="reflex") == 1
+
+
+async def test_a_failing_search_falls_back(
+    make_client: Any, send: Any, request_json: Any, monkeypatch: Any
+) -> None:
+    def broken(*_: object) -> None:
+        raise RuntimeError("broken on purpose")
+
+    monkeypatch.setattr("snakekit.runtime.searching.SearchPool._search", broken)
+    client = await make_client()
+    assert (await send(client, "/move", request_json))[0] == 200
+    assert count(client, "fallbacks_total", stage="search", cause="error") == 1
+    assert count(client, "decisions_total", reason="policy_no_search") == 1
+
+
+async def test_engine_timeouts_and_overhead_are_learned(
+    make_client: Any, send: Any, request_json: Any
+) -> None:
+    client = await make_client()
+    for turn, latency in enumerate(["0", "60", "500", "abc"]):
+        request_json["turn"] = turn
+        for one in (request_json["you"], request_json["board"]["snakes"][0]):
+            one["latency"] = latency
+        await send(client, "/move", request_json)
+    assert count(client, "engine_timeouts_total") == 1
+    assert count(client, "network_overhead_seconds_count") == 1
+    assert 0.02 < count(client, "network_overhead_seconds_sum") < 0.06
+
+
+async def test_two_servers_do_not_share_metrics(
+    make_client: Any, send: Any, request_json: Any
+) -> None:
+    first, second = await make_client(), await make_client()
+    await send(first, "/move", request_json)
+    assert count(first, "move_seconds_count") == 1
+    assert count(second, "move_seconds_count") == 0
+
+
+async def test_concurrent_moves_share_inference(
+    make_client: Any, send: Any, request_json: Any, monkeypatch: Any
+) -> None:
+    backend = Held()
+    use(monkeypatch, backend)
+    client = await make_client(msgspec.structs.replace(FAST, mode="policy"))
+    backend.gate.clear()
+    tasks = [asyncio.create_task(send(client, "/move", request_json)) for _ in range(9)]
+    await asyncio.sleep(0.1)
+    backend.gate.set()
+    assert all(status == 200 for status, _ in await asyncio.gather(*tasks))
+    assert count(client, "policy_batch_size_sum") == 9
+    assert count(client, "policy_batch_size_count") == 2

@@ -1,0 +1,158 @@
+"""The server as a process: starts fast, answers, stops on a signal, imports no training package."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+START_S = 2.0 if not os.environ.get("SNAKEKIT_SLOW_MACHINE") else 20.0
+Started = tuple["subprocess.Popen[str]", str, str, float]
+
+
+@pytest.fixture
+def start() -> Iterator[Callable[..., Started]]:
+    running: list[subprocess.Popen[str]] = []
+
+    def run(*words: str, **environment: str) -> Started:
+        command = [sys.executable, "-m", "snakekit", "serve", "--host", "127.0.0.1", "--port", "0"]
+        began = time.perf_counter()
+        process = subprocess.Popen(
+            [*command, "--metrics-port", "0", "--backend", "random", *words],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, **environment},
+        )
+        running.append(process)
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        found = re.match(r"snakekit listens on (http://\S+) .* metrics=(\S+)", line)
+        assert found, line + (process.stderr.read() if process.stderr else "")
+        return process, found[1], found[2], began
+
+    yield run
+    for process in running:
+        process.kill()
+        process.communicate()
+
+
+def get(url: str) -> tuple[int, bytes]:
+    try:
+        with urllib.request.urlopen(url, timeout=5) as response:
+            return response.status, response.read()
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.read()
+
+
+def post(url: str, body: Any) -> tuple[int, Any]:
+    data = json.dumps(body).encode()
+    with urllib.request.urlopen(url, data=data, timeout=5) as response:
+        return response.status, json.load(response)
+
+
+def wait_ready(url: str) -> None:
+    end = time.perf_counter() + 20
+    while get(url + "/readyz")[0] != 200:
+        assert time.perf_counter() < end
+        time.sleep(0.02)
+
+
+def test_start_answer_stop(start: Callable[..., Started], request_json: Any) -> None:
+    process, url, metrics, began = start("--author", "me", SNAKEKIT_MODE="policy")
+    status, body = get(url + "/")
+    assert time.perf_counter() - began < START_S
+    assert (status, json.loads(body)["author"]) == (200, "me")
+    wait_ready(url)
+    assert post(url + "/move", request_json)[1]["move"] in ("up", "left", "right")
+    assert b'snakekit_decisions_total{reason="policy"} 1.0' in get(metrics)[1]
+    process.send_signal(signal.SIGTERM)
+    out, err = process.communicate(timeout=10)
+    assert process.returncode == 0
+    assert out == ""
+    lines = [json.loads(line) for line in err.splitlines()]
+    assert [line["message"] for line in lines] == ["ready", "stopping"]
+    assert lines[0]["model"] == "random"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_lets_a_running_move_finish(
+    start: Callable[..., Started], request_json: Any, number: int
+) -> None:
+    process, url, _, _ = start("--mode", "search", "--budget-ms", "300", "--log-level", "debug")
+    wait_ready(url)
+    answers: list[Any] = []
+    thread = threading.Thread(target=lambda: answers.append(post(url + "/move", request_json)))
+    thread.start()
+    time.sleep(0.1)
+    process.send_signal(number)
+    thread.join(10)
+    assert answers[0][0] == 200
+    _, err = process.communicate(timeout=10)
+    assert process.returncode == 0
+    moves = [json.loads(line) for line in err.splitlines() if '"snakekit.move"' in line]
+    assert len(moves) == 1
+    assert moves[0]["reason"] == "search_only"
+    assert moves[0]["turn"] == 14
+
+
+def test_a_taken_port_is_refused(start: Callable[..., Started]) -> None:
+    _, url, _, _ = start()
+    port = url.rsplit(":", 1)[1]
+    command = [sys.executable, "-m", "snakekit", "serve", "--backend", "random"]
+    done = subprocess.run(
+        [*command, "--host", "127.0.0.1", "--port", port, "--no-metrics"],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == 1
+    assert f"port: cannot listen on 127.0.0.1:{port}" in done.stderr
+
+
+def test_serving_imports_no_training_package() -> None:
+    code = (
+        "import sys, snakekit.runtime.server, snakekit.runtime.cli, snakekit.runtime.policy\n"
+        "from snakekit.runtime.backends import ort\n"
+        "bad = {'torch', 'onnx', 'onnxscript', 'safetensors', 'onnxruntime', 'rich'}\n"
+        "print(sorted(bad & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stdout.strip() == "[]"
+
+
+def test_opening_a_model_imports_no_training_package(tmp_path: Any) -> None:
+    pytest.importorskip("onnxruntime", reason="needs ONNX Runtime")
+    code = (
+        "import sys\n"
+        "from snakekit.runtime.backends import BackendError, load_backend\n"
+        "from pathlib import Path\n"
+        "try:\n    load_backend('cpu', Path(sys.argv[1]))\n"
+        "except BackendError as error:\n    assert 'cannot load' in str(error), error\n"
+        "assert 'onnxruntime' in sys.modules\n"
+        "print(sorted({'torch', 'onnx', 'safetensors'} & set(sys.modules)))"
+    )
+    path = tmp_path / "m.onnx"
+    path.write_bytes(b"not a model")
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(path)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert done.stdout.strip() == "[]"

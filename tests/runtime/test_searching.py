@@ -1,0 +1,106 @@
+"""The search pool: deadlines kept, cancelled searches stop, nothing waits for ever."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from snakekit import core
+from snakekit.runtime.searching import SearchError, SearchPool
+
+
+@pytest.fixture
+async def pool() -> AsyncIterator[SearchPool]:
+    made = SearchPool(1, table_mb=1, limit=2)
+    yield made
+    await made.close()
+
+
+def board() -> core.State:
+    return core.State.new_game(11, 11, ["a", "b", "c", "d"], 1)
+
+
+def now() -> float:
+    return time.perf_counter()
+
+
+async def test_gives_a_result_within_the_budget(pool: SearchPool) -> None:
+    job = pool.start(board(), 0, deadline=now() + 5, budget_s=0.05)
+    started = now()
+    result = await asyncio.wait_for(job.future, 2)
+    assert result is not None
+    assert 0 <= result.best < 4
+    assert now() - started < 0.5
+
+
+async def test_keeps_the_deadline_when_it_comes_first(pool: SearchPool) -> None:
+    started = now()
+    job = pool.start(board(), 0, deadline=started + 0.05, budget_s=5)
+    await asyncio.wait_for(job.future, 2)
+    assert now() - started < 0.5
+
+
+async def test_cancel_frees_the_thread(pool: SearchPool) -> None:
+    job = pool.start(board(), 0, deadline=now() + 30, budget_s=30)
+    await asyncio.sleep(0.05)
+    started = now()
+    job.cancel()
+    following = pool.start(board(), 1, deadline=now() + 30, budget_s=0.02)
+    result = await asyncio.wait_for(following.future, 5)
+    assert result is not None
+    assert now() - started < 2
+    assert job.future.cancelled()
+
+
+async def test_cancelled_before_its_turn_never_runs(pool: SearchPool) -> None:
+    running = pool.start(board(), 0, deadline=now() + 30, budget_s=0.1)
+    queued = pool.start(board(), 1, deadline=now() + 30, budget_s=30)
+    queued.cancel()
+    await asyncio.wait_for(running.future, 5)
+    last = pool.start(board(), 1, deadline=now() + 30, budget_s=0.01)
+    await asyncio.wait_for(last.future, 5)
+
+
+async def test_no_time_left_gives_none(pool: SearchPool) -> None:
+    job = pool.start(board(), 0, deadline=now() - 1, budget_s=1)
+    assert await asyncio.wait_for(job.future, 2) is None
+
+
+async def test_searches_that_share_a_thread_share_the_time(pool: SearchPool) -> None:
+    deadline = now() + 0.4
+    jobs = [pool.start(board(), seat, deadline=deadline, budget_s=5) for seat in range(3)]
+    results = await asyncio.wait_for(asyncio.gather(*(job.future for job in jobs)), 5)
+    assert all(result is not None for result in results)
+    assert now() < deadline + 0.2
+
+
+async def test_bounded(pool: SearchPool) -> None:
+    jobs = [pool.start(board(), 0, deadline=now() + 30, budget_s=30) for _ in range(3)]
+    with pytest.raises(SearchError, match="3 searches"):
+        pool.start(board(), 0, deadline=now() + 30, budget_s=30)
+    for job in jobs:
+        job.cancel()
+
+
+async def test_an_error_reaches_its_caller_only(
+    pool: SearchPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state: Any = object()
+    job = pool.start(state, 0, deadline=now() + 5, budget_s=0.01)
+    with pytest.raises(TypeError):
+        await asyncio.wait_for(job.future, 2)
+    following = pool.start(board(), 1, deadline=now() + 5, budget_s=0.02)
+    assert await asyncio.wait_for(following.future, 5) is not None
+
+
+async def test_close_stops_everything() -> None:
+    pool = SearchPool(2, table_mb=1)
+    jobs = [pool.start(board(), 0, deadline=now() + 60, budget_s=60) for _ in range(3)]
+    started = now()
+    await pool.close()
+    assert now() - started < 2
+    assert all(job.future.done() for job in jobs)
+    with pytest.raises(SearchError, match="closed"):
+        pool.start(board(), 0, deadline=now() + 1, budget_s=1)
