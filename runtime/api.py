@@ -7,7 +7,8 @@ What may be absent or odd, and what it then means:
 - `timeout` absent, null or 0: 500 ms.
 - `turn` absent: 0. `latency` is anything; see `deadline.latency_ms`.
 - `food`, `hazards`, `snakes` null: empty (Go writes null for an empty list).
-- hazards above the board (pending ones of the map snail_mode): left out.
+- hazards up to one board's height above it: pending ones of the map snail_mode.
+- a food listed twice: once.
 - `you` not among `board.snakes`: added if it fits on the board, else there is no state.
 """
 
@@ -182,20 +183,20 @@ def _snake(snake: _Snake) -> core.Snake:
 
 def _state(request: Request, snakes: list[core.Snake]) -> core.State:
     board = request.board
-    width, height = board.width, board.height
     return core.State(
-        width,
-        height,
+        board.width,
+        board.height,
         snakes,
-        [(p.x, p.y) for p in board.food or ()],
-        [(p.x, p.y) for p in board.hazards or () if not height <= p.y < 2 * height],
+        list({(p.x, p.y): None for p in board.food or ()}),
+        [(p.x, p.y) for p in board.hazards or ()],
         turn=request.turn,
         settings=_settings(request.game.ruleset),
     )
 
 
 def _state_sentence(text: str) -> str:
-    return " ".join(text.split())
+    """Return the core's sentence with the field's path from the root of the request."""
+    return text if text.startswith("turn") else f"board.{text.removeprefix('board.')}"
 
 
 # The names of rulesets and their settings repeat from turn to turn and cost more to build
@@ -226,7 +227,7 @@ def _settings(ruleset: _Ruleset | None) -> core.Settings:
         try:
             found = core.Settings(**chosen, solo=name == "solo")
         except ValueError as error:
-            text = f"game.ruleset.settings: {_state_sentence(str(error))}"
+            text = f"game.ruleset.settings: {error}"
             raise RequestError(422, "invalid", text) from None
         if len(_cache) >= _CACHE_LIMIT:
             _cache.clear()

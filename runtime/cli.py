@@ -46,9 +46,13 @@ def run(args: argparse.Namespace) -> int:
     except OptionError as error:
         return _refuse(error)
     _set_up_logs(config.log_level)
+    from prometheus_client import disable_created_metrics
+
     from snakekit.runtime.backends import BackendError
     from snakekit.runtime.server import serve
 
+    # The time of creation of every child would double what Prometheus has to store.
+    disable_created_metrics()  # type: ignore[no-untyped-call]
     try:
         _check_early(config)
         asyncio.run(serve(config))

@@ -8,7 +8,7 @@ import logging
 import math
 import time
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -183,7 +183,9 @@ class Engine:
         policy = self._ask_policy(place) if self.policy_asked else None
         job = self._ask_search(place, deadline) if self.search_asked else None
         try:
-            waiting = [f for f in (policy, job and job.future) if f is not None]
+            waiting: list[asyncio.Future[Any]] = [policy] if policy is not None else []
+            if job is not None:
+                waiting.append(job.future)
             if waiting:
                 left = deadline - ANSWER_S - time.perf_counter()
                 await asyncio.wait(waiting, timeout=max(left, 0.0))

@@ -133,6 +133,7 @@ ODD: dict[str, Callable[[Json], object]] = {
     "no hazards": _without("board", "hazards"),
     "hazards null": _with(None, "board", "hazards"),
     "pending hazards above": lambda r: r["board"]["hazards"].append({"x": 2, "y": 13}),
+    "food twice": lambda r: r["board"]["food"].append(r["board"]["food"][0]),
     "no timeout": _without("game", "timeout"),
     "timeout 0": _with(0, "game", "timeout"),
     "timeout 1": _with(1, "game", "timeout"),
@@ -225,6 +226,11 @@ WRONG: dict[str, tuple[Callable[[Json], object], list[str]]] = {
 IMPOSSIBLE: dict[str, tuple[Callable[[Json], object], list[str]]] = {
     "food off the board": (_with([{"x": 11, "y": 2}], "board", "food"), ["board.food[0]"]),
     "hazard off the board": (_with([{"x": 2, "y": -1}], "board", "hazards"), ["board.hazards[0]"]),
+    "hazard far above": (_with([{"x": 2, "y": 22}], "board", "hazards"), ["board.hazards[0]"]),
+    "same id twice": (
+        lambda r: r["board"]["snakes"][1].update(id="a"),
+        ["board.snakes[1].id", "twice"],
+    ),
     "health": (
         lambda r: r["board"]["snakes"][1].update(health=101),
         ["board.snakes[1].health", "100"],

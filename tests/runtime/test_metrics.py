@@ -7,28 +7,28 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from snakekit.runtime.server import create_metrics_app
 
-NAMES = [
-    "request_seconds",
+NAMES = {
+    "backend_info",
+    "deadline_misses",
+    "decisions",
+    "engine_timeouts",
+    "fallbacks",
+    "games",
+    "games_active",
+    "loop_lag_seconds",
+    "model_info",
     "move_seconds",
-    "policy_seconds",
-    "policy_queue_seconds",
+    "network_overhead_seconds",
     "policy_batch_size",
-    "search_seconds",
+    "policy_queue_seconds",
+    "policy_seconds",
+    "ready",
+    "request_seconds",
+    "requests_rejected",
     "search_depth",
     "search_nodes",
-    "decisions",
-    "fallbacks",
-    "deadline_misses",
-    "engine_timeouts",
-    "network_overhead_seconds",
-    "games_active",
-    "games",
-    "requests_rejected",
-    "model_info",
-    "backend_info",
-    "loop_lag_seconds",
-    "ready",
-]
+    "search_seconds",
+}
 LABELS = {"endpoint", "reason", "stage", "cause", "result", "le"}
 LABELS |= {"name", "net", "encoder", "precision", "step", "weights", "requested", "actual"}
 EDGES = {0.001, 0.002, 0.005, 0.01, 0.015, 0.025, 0.05, 0.1, 0.25, 0.5}
