@@ -16,6 +16,7 @@ import aiohttp
 import msgspec
 from msgspec import Meta
 from prometheus_client.parser import text_string_to_metric_families
+from rich import box
 from rich.console import Console
 from rich.table import Table
 
@@ -198,7 +199,13 @@ def _results(config: ServerConfig, tally: Tally, own: Buckets) -> list[Result]:
 
 
 def _print(results: list[Result], tally: Tally) -> None:
-    table = Table(title="Server, one request after the other", title_justify="left")
+    table = Table(
+        title="Server, one request after the other",
+        title_justify="left",
+        title_style="bold",
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+    )
     table.add_column("figure")
     table.add_column("value", justify="right")
     table.add_column("requests", justify="right")

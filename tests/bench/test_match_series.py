@@ -148,6 +148,19 @@ def test_bad_players_are_refused(spec: str) -> None:
     assert "\n" not in str(error.value)
 
 
+async def test_policy_plays(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    class Always:
+        def best(self, state: State, seat: int) -> int:
+            return 1
+
+    model = tmp_path / "model.onnx"
+    model.write_bytes(b"")
+    monkeypatch.setattr("snakekit.runtime.policy.Policy.load", lambda path: Always())
+    result = await play([f"policy:{model}", "random"])
+    assert set(result.games[0].moves[0]) == {1}
+    assert result.tallies[0].deaths["wall-collision"] == 1
+
+
 def test_statistics() -> None:
     values = [float(v) for v in range(1, 101)]
     assert [percentile(values, s) for s in (0.0, 0.5, 0.99, 1.0)] == [1, 50, 99, 100]
