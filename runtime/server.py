@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import gc
 import logging
+import os
 import signal
 import sys
 import time
@@ -28,6 +29,7 @@ move_log = logging.getLogger("snakekit.move")
 
 BODY_TIMEOUT_S = 10.0
 SHUTDOWN_S = 2.0
+OPEN_FIRST_S = 0.5
 LAG_PERIOD_S = 0.5
 ANSWERS = tuple(b'{"move":"%s"}' % word.encode() for word in MOVE_ORDER)
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -234,7 +236,8 @@ async def _site(
         try:
             await web.TCPSite(runner, host, port).start()
         except (OSError, UnicodeError) as error:
-            reason = getattr(error, "strerror", None) or str(error)
+            number: int | None = getattr(error, "errno", None)
+            reason = os.strerror(number) if number and number > 0 else "no such address"
             raise BackendError(
                 f"{name}: cannot listen on {host}:{port} ({reason}); expected a free port and an "
                 "address of this machine"
@@ -258,6 +261,13 @@ async def serve(config: ServerConfig) -> None:
         loop.add_signal_handler(number, stop.set)
     async with contextlib.AsyncExitStack() as stack:
         stack.push_async_callback(engine.close)
+        opening = asyncio.create_task(_open(engine))
+        stack.push_async_callback(_cancel, opening)
+        # A model that cannot be used is mostly known before a port opens, a slow one is not
+        # waited for.
+        await asyncio.wait((opening,), timeout=OPEN_FIRST_S)
+        if opening.done():
+            opening.result()
         host, port = await stack.enter_async_context(
             _site(create_app(engine), "port", config.host, config.port)
         )
@@ -268,41 +278,47 @@ async def serve(config: ServerConfig) -> None:
                 _site(app, "metrics_port", config.metrics_host, config.metrics_port)
             )
             measured = f"http://{_shown(*address)}/metrics"
-        model = "none" if config.mode == "search" or config.backend == "random" else config.model
+        watch = asyncio.create_task(_watch_loop(engine.metrics))
+        stack.push_async_callback(_cancel, watch)
         print(
             f"snakekit listens on http://{_shown(host, port)} mode={config.mode} "
-            f"model={model or 'standard'} backend={config.backend} metrics={measured}",
+            f"model={_model_name(config)} backend={config.backend} metrics={measured}",
             flush=True,
         )
-        await _run(engine, stop)
+        stopping = asyncio.create_task(stop.wait())
+        stack.push_async_callback(_cancel, stopping)
+        await asyncio.wait((opening, stopping), return_when=asyncio.FIRST_COMPLETED)
+        if opening.done():
+            log.info("ready", extra={"facts": opening.result()})
+            await stopping
+        log.info("stopping")
+        engine.ready = False
+
+
+async def _open(engine: Engine) -> dict[str, str | int | float]:
+    """Open the engine and return what the log says about it."""
+    started = time.perf_counter()
+    await engine.open()
+    seconds = round(time.perf_counter() - started, 3)
+    # What lives now lives to the end: the collector need not look at it during moves.
+    gc.collect()
+    gc.freeze()
+    return {"seconds": seconds, **_described(engine)}
+
+
+async def _cancel(task: "asyncio.Task[object]") -> None:
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
+def _model_name(config: ServerConfig) -> str:
+    if config.mode == "search" or config.backend == "random":
+        return "none"
+    return config.model or "standard"
 
 
 def _shown(host: str, port: int) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-
-
-async def _run(engine: Engine, stop: asyncio.Event) -> None:
-    """Open the engine and wait for the signal, whichever comes first."""
-    started = time.perf_counter()
-    opening = asyncio.create_task(engine.open())
-    stopping = asyncio.create_task(stop.wait())
-    watch = asyncio.create_task(_watch_loop(engine.metrics))
-    try:
-        await asyncio.wait((opening, stopping), return_when=asyncio.FIRST_COMPLETED)
-        if opening.done():
-            opening.result()
-            seconds = round(time.perf_counter() - started, 3)
-            log.info("ready", extra={"facts": {"seconds": seconds, **_described(engine)}})
-            # What lives now lives to the end: the collector need not look at it during moves.
-            gc.collect()
-            gc.freeze()
-            await stopping
-        log.info("stopping")
-    finally:
-        engine.ready = False
-        for task in (opening, stopping, watch):
-            task.cancel()
-        await asyncio.gather(opening, stopping, watch, return_exceptions=True)
 
 
 def _described(engine: Engine) -> dict[str, str | int]:
