@@ -33,7 +33,7 @@ def url(tmp_path: Path) -> Iterator[str]:
 
 def test_duels_and_four_snake_games(url: str, capsys: pytest.CaptureFixture[str]) -> None:
     clean = ["--require-clean", "--timeout-ms", "500"]
-    duels = ["play", f"us={url}", "random", "--games", "20", "--min-win-rate", "0.8", *clean]
+    duels = ["play", f"us={url}", "random", "--games", "10", "--min-win-rate", "0.8", *clean]
     assert main(duels) == 0, capsys.readouterr().err
-    fours = ["play", f"us={url}", f"also={url}", "greedy", "random", "--games", "4", *clean]
+    fours = ["play", f"us={url}", f"also={url}", "greedy", "random", "--games", "2", *clean]
     assert main(fours) == 0, capsys.readouterr().err
