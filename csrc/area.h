@@ -1,4 +1,5 @@
-// Who reaches which cell when, through bodies that move on: the basis of area planes and evaluation.
+// Who reaches which cell when, through bodies that move on: the basis of area planes and
+// evaluation.
 #pragma once
 
 #include <array>

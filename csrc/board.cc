@@ -9,9 +9,13 @@ namespace snakekit {
 
 namespace {
 
-constexpr std::array<const char*, 7> kCauseNames{
-    "",           "hazard", "out-of-health", "wall-collision", "snake-self-collision",
-    "snake-collision", "head-collision"};
+constexpr std::array<const char*, 7> kCauseNames{"",
+                                                 "hazard",
+                                                 "out-of-health",
+                                                 "wall-collision",
+                                                 "snake-self-collision",
+                                                 "snake-collision",
+                                                 "head-collision"};
 
 Cause parse_cause(const std::string& field, const std::string& name) {
   for (std::size_t i = 0; i < kCauseNames.size(); ++i) {
@@ -20,7 +24,9 @@ Cause parse_cause(const std::string& field, const std::string& name) {
   throw StateError(field + ": unknown cause '" + name.substr(0, 40) + "'");
 }
 
-std::string at(const char* field, std::size_t i) { return std::string(field) + "[" + std::to_string(i) + "]"; }
+std::string at(const char* field, std::size_t i) {
+  return std::string(field) + "[" + std::to_string(i) + "]";
+}
 
 void check_range(const std::string& field, int value, int low, int high) {
   if (value < low || value > high) {
@@ -47,8 +53,9 @@ void check_snake(const std::string& field, const Snake& s, int width, int height
   for (std::size_t i = 0; i < s.body.size(); ++i) {
     const auto [x, y] = s.body[i];
     if (x < -slack || y < -slack || x >= width + slack || y >= height + slack) {
-      throw StateError(field + ".body[" + std::to_string(i) + "]: " + show(s.body[i]) + " is off the " +
-                       std::to_string(width) + "x" + std::to_string(height) + " board");
+      throw StateError(field + ".body[" + std::to_string(i) + "]: " + show(s.body[i]) +
+                       " is off the " + std::to_string(width) + "x" + std::to_string(height) +
+                       " board");
     }
   }
   if (s.body.size() > Large::kRing - 2 || body_excess(s) > Large::kMaxBodyExcess) {
@@ -59,7 +66,8 @@ void check_snake(const std::string& field, const Snake& s, int width, int height
 bool fits_small(int width, int height, const std::vector<Snake>& snakes,
                 const std::vector<Point>& hazards) {
   if (width * height > 121 || snakes.size() > Small::kSnakes) return false;
-  if (std::any_of(hazards.begin(), hazards.end(), [&](Point p) { return p.second >= height; })) return false;
+  if (std::any_of(hazards.begin(), hazards.end(), [&](Point p) { return p.second >= height; }))
+    return false;
   return std::all_of(snakes.begin(), snakes.end(), [&](const Snake& s) {
     return body_excess(s) <= Small::kMaxBodyExcess &&
            std::all_of(s.body.begin(), s.body.end(), [&](Point p) {
@@ -115,27 +123,31 @@ void Board::fill(State<T>& s, const std::vector<Snake>& snakes, const std::vecto
     k.out_turn = in.eliminated_on_turn;
     k.by = -1;
     if (k.cause == Cause::kNone) s.h.alive = static_cast<std::uint16_t>(s.h.alive | 1U << i);
-    for (int j = 0; j < k.length; ++j) s.ring[i][j] = s.geo->code(in.body[j].first, in.body[j].second);
+    for (int j = 0; j < k.length; ++j)
+      s.ring[i][j] = s.geo->code(in.body[j].first, in.body[j].second);
   }
   for (const auto& [x, y] : food) s.food[s.h.num_food++] = s.geo->code(x, y);
   for (const auto& [x, y] : hazards) ++s.layers[y * width_ + x];
   s.rebuild();
 }
 
-Board::Board(int width, int height, const std::vector<Snake>& snakes, const std::vector<Point>& food,
-             const std::vector<Point>& hazards, int turn, const Settings& settings)
+Board::Board(int width, int height, const std::vector<Snake>& snakes,
+             const std::vector<Point>& food, const std::vector<Point>& hazards, int turn,
+             const Settings& settings)
     : width_(width), height_(height), settings_(settings) {
   check_range("width", width, kMinSide, kMaxSide);
   check_range("height", height, kMinSide, kMaxSide);
   check_range("turn", turn, 0, 1'000'000'000);
   if (snakes.size() > Large::kSnakes)
-    throw StateError("snakes: " + std::to_string(snakes.size()) + " are listed, at most 16 are supported");
+    throw StateError("snakes: " + std::to_string(snakes.size()) +
+                     " are listed, at most 16 are supported");
   int alive = 0;
   for (std::size_t i = 0; i < snakes.size(); ++i) {
     check_snake(at("snakes", i), snakes[i], width, height);
     if (snakes[i].eliminated_cause.empty()) ++alive;
     if (std::find(ids_.begin(), ids_.end(), snakes[i].id) != ids_.end())
-      throw StateError(at("snakes", i) + ".id: '" + snakes[i].id.substr(0, 60) + "' is listed twice");
+      throw StateError(at("snakes", i) + ".id: '" + snakes[i].id.substr(0, 60) +
+                       "' is listed twice");
     ids_.push_back(snakes[i].id);
     given_by_.push_back(snakes[i].eliminated_by);
   }
@@ -211,8 +223,7 @@ bool operator==(const Board& a, const Board& b) {
   const auto sb = b.snakes();
   return a.width_ == b.width_ && a.height_ == b.height_ && turn(a) == turn(b) &&
          a.settings_.rules() == b.settings_.rules() && a.food() == b.food() &&
-         a.hazards() == b.hazards() &&
-         std::equal(sa.begin(), sa.end(), sb.begin(), sb.end(), same);
+         a.hazards() == b.hazards() && std::equal(sa.begin(), sa.end(), sb.begin(), sb.end(), same);
 }
 
 }  // namespace snakekit

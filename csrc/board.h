@@ -33,7 +33,7 @@ struct Settings {
 struct Snake {
   std::string id;
   int health = kMaxHealth;
-  std::vector<Point> body;  // head first
+  std::vector<Point> body;       // head first
   std::string eliminated_cause;  // empty while alive
   std::string eliminated_by;
   int eliminated_on_turn = 0;

@@ -6,7 +6,7 @@
 namespace snakekit {
 
 const std::array<float, kV1Planes> kV1Scale{100, 1, 32, 1, 1, 1, 1, 1, 8, 8, 1, 1, 1, 1, 1, 1, 1};
-const std::array<float, kV2Planes> kV2Scale{1, 1,  32, 1,   32,  8,  8, 1, 1,  1, 100,
+const std::array<float, kV2Planes> kV2Scale{1,   1,   32,  1,  32, 8, 8, 1,  1, 1, 100,
                                             100, 100, 100, 64, 64, 1, 1, 32, 4, 1, 1};
 
 namespace {
@@ -61,11 +61,13 @@ void encode_v1(const State<T>& s, int seat, std::uint8_t* out) {
   const int count_plane = s.living() >= 2 ? 10 + std::min(s.living(), 8) - 2 : -1;
   const int x0 = std::max(0, centre - hx);
   const int x1 = std::min(kV1Side, s.geo->width - hx + centre);
-  for (int row = std::max(0, centre - hy); row < std::min(kV1Side, s.geo->height - hy + centre); ++row) {
+  for (int row = std::max(0, centre - hy); row < std::min(kV1Side, s.geo->height - hy + centre);
+       ++row) {
     if (x1 <= x0) break;
     std::memset(out + 5 * area + row * kV1Side + x0, 1, static_cast<std::size_t>(x1 - x0));
     if (count_plane >= 0)
-      std::memset(out + count_plane * area + row * kV1Side + x0, 1, static_cast<std::size_t>(x1 - x0));
+      std::memset(out + count_plane * area + row * kV1Side + x0, 1,
+                  static_cast<std::size_t>(x1 - x0));
   }
 }
 
@@ -165,7 +167,7 @@ void encode_v2(const State<T>& s, const Arrivals<T>& arrivals, int seat, PlaneVi
   if (s.rules.constrictor) w.fill(kConstrictor, 1);
 }
 
-#define SNAKEKIT_ENCODE(T)                                     \
+#define SNAKEKIT_ENCODE(T)                                      \
   template void encode_v1(const State<T>&, int, std::uint8_t*); \
   template void encode_v2(const State<T>&, const Arrivals<T>&, int, PlaneView)
 

@@ -14,6 +14,7 @@ constexpr int kTableMb = 8;
 
 std::vector<std::string> seat_names(int n) {
   std::vector<std::string> names;
+  names.reserve(n);
   for (int i = 0; i < n; ++i) names.push_back(std::string(1, static_cast<char>('a' + i)));
   return names;
 }
@@ -33,8 +34,14 @@ void results(const State<T>& s, std::uint32_t before, std::int8_t* out) {
 
 }  // namespace
 
-Games::Games(int count, int width, int height, int snakes, std::uint64_t seed, const Settings& settings)
-    : count_(count), width_(width), height_(height), seats_(snakes), seed_(seed), settings_(settings) {
+Games::Games(int count, int width, int height, int snakes, std::uint64_t seed,
+             const Settings& settings)
+    : count_(count),
+      width_(width),
+      height_(height),
+      seats_(snakes),
+      seed_(seed),
+      settings_(settings) {
   if (count < 1) throw StateError("count: " + std::to_string(count) + ", expected at least 1");
   if (snakes < 1 || snakes > kMaxAlive)
     throw StateError("snakes: " + std::to_string(snakes) + " is outside 1..8");
@@ -110,7 +117,8 @@ void Games::encode(int version, const Row* rows, int n, std::uint8_t* out) const
       states_);
 }
 
-void Games::search(const Row* rows, int n, int max_depth, std::int64_t budget_us, int threads, float* out) {
+void Games::search(const Row* rows, int n, int max_depth, std::int64_t budget_us, int threads,
+                   float* out) {
   while (static_cast<int>(searchers_.size()) < threads)
     searchers_.push_back(std::make_unique<Searcher>(kTableMb));
   Limits limits;

@@ -30,12 +30,13 @@ class Games {
   [[nodiscard]] int height() const { return height_; }
   [[nodiscard]] Board board(int game) const;
 
-  void alive(bool* out) const;              // [count, seats]
+  void alive(bool* out) const;               // [count, seats]
   void safe_masks(std::uint8_t* out) const;  // [count, seats], 0 for the dead
   void encode(int version, const Row* rows, int n, std::uint8_t* out) const;
 
   // Scores [n, 4] of a search from each row; -inf for moves that are not legal.
-  void search(const Row* rows, int n, int max_depth, std::int64_t budget_us, int threads, float* out);
+  void search(const Row* rows, int n, int max_depth, std::int64_t budget_us, int threads,
+              float* out);
 
   // Moves [count, seats]. Steps, spawns food and starts finished games anew. `out` [count, seats]
   // gets each seat's result once, on the turn that decides it.

@@ -57,7 +57,8 @@ struct Geometry {
   Set board, not_left, not_right, left, right, bottom, top;
 
   [[nodiscard]] bool holds(int x, int y) const {
-    return x >= -T::kBorder && y >= -T::kBorder && x < width + T::kBorder && y < height + T::kBorder;
+    return x >= -T::kBorder && y >= -T::kBorder && x < width + T::kBorder &&
+           y < height + T::kBorder;
   }
   [[nodiscard]] Cell code(int x, int y) const;
   [[nodiscard]] std::pair<int, int> point(int code) const;

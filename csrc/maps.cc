@@ -54,11 +54,13 @@ std::vector<Point> start_food(int width, int height, const std::vector<Point>& s
     for (const int dx : {-1, 1}) {
       for (const int dy : {-1, 1}) {
         const Point p{x + dx, y + dy};
-        if (p.first < 0 || p.second < 0 || p.first >= width || p.second >= height || taken(p)) continue;
+        if (p.first < 0 || p.second < 0 || p.first >= width || p.second >= height || taken(p))
+          continue;
         const bool away_x = (x < centre.first && p.first < x) || (x > centre.first && p.first > x);
-        const bool away_y = (y < centre.second && p.second < y) || (y > centre.second && p.second > y);
-        const bool corner = (p.first == 0 || p.first == width - 1) &&
-                            (p.second == 0 || p.second == height - 1);
+        const bool away_y =
+            (y < centre.second && p.second < y) || (y > centre.second && p.second > y);
+        const bool corner =
+            (p.first == 0 || p.first == width - 1) && (p.second == 0 || p.second == height - 1);
         if ((away_x || away_y) && !corner) choices.push_back(p);
       }
     }

@@ -23,7 +23,8 @@ using Bytes = py::array_t<std::uint8_t>;
 
 void check_seat(const Board& b, int seat) {
   if (seat < 0 || seat >= b.seats())
-    throw py::index_error("seat " + std::to_string(seat) + " is outside 0.." + std::to_string(b.seats() - 1));
+    throw py::index_error("seat " + std::to_string(seat) + " is outside 0.." +
+                          std::to_string(b.seats() - 1));
 }
 
 template <class F>
@@ -34,7 +35,8 @@ auto at_seat(const Board& b, int seat, F&& f) {
 
 void check_version(int version) {
   if (version != 1 && version != 2)
-    throw py::value_error("encoder version " + std::to_string(version) + " is unknown, expected 1 or 2");
+    throw py::value_error("encoder version " + std::to_string(version) +
+                          " is unknown, expected 1 or 2");
 }
 
 std::tuple<int, int, int> observation_shape(const Board& b, int version) {
@@ -79,7 +81,8 @@ Bytes encode(const Board& b, int version, const std::vector<int>& seats) {
   return out;
 }
 
-void encode_into(const Board& b, int version, int seat, py::array_t<std::uint8_t, py::array::c_style> out) {
+void encode_into(const Board& b, int version, int seat,
+                 py::array_t<std::uint8_t, py::array::c_style> out) {
   const auto [planes, rows, cols] = observation_shape(b, version);
   check_seat(b, seat);
   const bool exact = version == 1;
@@ -89,14 +92,16 @@ void encode_into(const Board& b, int version, int seat, py::array_t<std::uint8_t
                           std::to_string(rows) + (exact ? ", " : "+, ") + std::to_string(cols) +
                           (exact ? "]" : "+]"));
   }
-  const PlaneView view{out.mutable_data(), static_cast<int>(out.shape(1)), static_cast<int>(out.shape(2))};
+  const PlaneView view{out.mutable_data(), static_cast<int>(out.shape(1)),
+                       static_cast<int>(out.shape(2))};
   const py::gil_scoped_release nogil;
   encode_one(b, version, seat, view);
 }
 
 void step_board(Board& b, const std::vector<int>& moves) {
   if (static_cast<int>(moves.size()) != b.seats())
-    throw py::value_error("moves: " + std::to_string(moves.size()) + " for " + std::to_string(b.seats()) + " seats");
+    throw py::value_error("moves: " + std::to_string(moves.size()) + " for " +
+                          std::to_string(b.seats()) + " seats");
   Moves m;
   m.fill(kInvalidMove);
   for (std::size_t i = 0; i < moves.size(); ++i)
@@ -116,11 +121,16 @@ std::vector<int> living(const Board& b) {
 
 const char* stop_name(Stop s) {
   switch (s) {
-    case Stop::kDepth: return "depth";
-    case Stop::kTime: return "time";
-    case Stop::kProved: return "proved";
-    case Stop::kSingle: return "single";
-    case Stop::kCancelled: return "cancelled";
+    case Stop::kDepth:
+      return "depth";
+    case Stop::kTime:
+      return "time";
+    case Stop::kProved:
+      return "proved";
+    case Stop::kSingle:
+      return "single";
+    case Stop::kCancelled:
+      return "cancelled";
   }
   return "";
 }
@@ -160,7 +170,8 @@ void bind_values(py::module_& m) {
   py::class_<Snake>(m, "Snake", "One snake as plain values; bodies list the head first.")
       .def(py::init([](std::string id, int health, std::vector<Point> body, std::string cause,
                        std::string by, int turn) {
-             return Snake{std::move(id), health, std::move(body), std::move(cause), std::move(by), turn};
+             return Snake{std::move(id),    health,        std::move(body),
+                          std::move(cause), std::move(by), turn};
            }),
            py::arg("id"), py::arg("health"), py::arg("body"), py::arg("eliminated_cause") = "",
            py::arg("eliminated_by") = "", py::arg("eliminated_on_turn") = 0)
@@ -172,11 +183,12 @@ void bind_values(py::module_& m) {
       .def_readonly("eliminated_on_turn", &Snake::eliminated_on_turn);
 
   py::class_<Settings>(m, "Settings", "Rules of a game. An unknown ruleset name means standard.")
-      .def(py::init([](std::string ruleset, bool solo, int chance, int minimum, int damage, int shrink) {
-             Settings s{std::move(ruleset), solo, chance, minimum, damage, shrink};
-             (void)s.rules();
-             return s;
-           }),
+      .def(py::init(
+               [](std::string ruleset, bool solo, int chance, int minimum, int damage, int shrink) {
+                 Settings s{std::move(ruleset), solo, chance, minimum, damage, shrink};
+                 (void)s.rules();
+                 return s;
+               }),
            py::kw_only(), py::arg("ruleset") = "standard", py::arg("solo") = false,
            py::arg("food_spawn_chance") = 15, py::arg("minimum_food") = 1,
            py::arg("hazard_damage") = 14, py::arg("shrink_every") = 25)
@@ -193,87 +205,158 @@ void bind_state(py::module_& m) {
                     "A board with its rules. A seat is the index of a snake in the list given.")
       .def(py::init<int, int, const std::vector<Snake>&, const std::vector<Point>&,
                     const std::vector<Point>&, int, const Settings&>(),
-           py::arg("width"), py::arg("height"), py::arg("snakes"), py::arg("food") = std::vector<Point>{},
-           py::arg("hazards") = std::vector<Point>{}, py::kw_only(), py::arg("turn") = 0,
-           py::arg_v("settings", Settings{}, "Settings()"),
+           py::arg("width"), py::arg("height"), py::arg("snakes"),
+           py::arg("food") = std::vector<Point>{}, py::arg("hazards") = std::vector<Point>{},
+           py::kw_only(), py::arg("turn") = 0, py::arg_v("settings", Settings{}, "Settings()"),
            "Raises StateError, naming the field, for anything that no game can show.")
       .def_static("new_game", &new_game, py::arg("width"), py::arg("height"), py::arg("ids"),
                   py::arg("seed"), py::arg_v("settings", Settings{}, "Settings()"),
                   "The standard map's set-up.")
       .def_property_readonly("width", &Board::width)
       .def_property_readonly("height", &Board::height)
-      .def_property_readonly("turn", [](const Board& b) { return b.visit([](const auto& s) { return s.h.turn; }); })
+      .def_property_readonly(
+          "turn", [](const Board& b) { return b.visit([](const auto& s) { return s.h.turn; }); })
       .def_property_readonly("num_snakes", &Board::seats)
       .def_property_readonly("settings", &Board::settings)
       .def("snakes", &Board::snakes)
       .def("food", &Board::food, "In the engine's order.")
       .def("hazards", &Board::hazards, "Sorted, a point once per layer.")
-      .def("head", [](const Board& b, int seat) { return at_seat(b, seat, [](const auto& s, int i) { return s.geo->point(s.head(i)); }); }, py::arg("seat"))
-      .def("length", [](const Board& b, int seat) { return at_seat(b, seat, [](const auto& s, int i) { return static_cast<int>(s.h.snake[i].length); }); }, py::arg("seat"))
-      .def("health", [](const Board& b, int seat) { return at_seat(b, seat, [](const auto& s, int i) { return static_cast<int>(s.h.snake[i].health); }); }, py::arg("seat"))
-      .def("alive", [](const Board& b, int seat) { return at_seat(b, seat, [](const auto& s, int i) { return s.alive(i); }); }, py::arg("seat"))
+      .def(
+          "head",
+          [](const Board& b, int seat) {
+            return at_seat(b, seat, [](const auto& s, int i) { return s.geo->point(s.head(i)); });
+          },
+          py::arg("seat"))
+      .def(
+          "length",
+          [](const Board& b, int seat) {
+            return at_seat(b, seat, [](const auto& s, int i) {
+              return static_cast<int>(s.h.snake[i].length);
+            });
+          },
+          py::arg("seat"))
+      .def(
+          "health",
+          [](const Board& b, int seat) {
+            return at_seat(b, seat, [](const auto& s, int i) {
+              return static_cast<int>(s.h.snake[i].health);
+            });
+          },
+          py::arg("seat"))
+      .def(
+          "alive",
+          [](const Board& b, int seat) {
+            return at_seat(b, seat, [](const auto& s, int i) { return s.alive(i); });
+          },
+          py::arg("seat"))
       .def("living", &living, "Seats alive.")
-      .def("game_over", [](const Board& b) { return b.visit([](const auto& s) { return s.game_over(); }); },
-           "Judged on this board, before any move, as the engine does.")
+      .def(
+          "game_over",
+          [](const Board& b) { return b.visit([](const auto& s) { return s.game_over(); }); },
+          "Judged on this board, before any move, as the engine does.")
       .def("step", &step_board, py::arg("moves"),
-           "Plays one turn in place: a move per seat, other values than 0..3 mean straight on. No food is spawned.")
-      .def("initialise", [](Board& b) { b.visit([](auto& s) { initialise(s); }); },
-           "The engine's call without moves at the start of a game.")
-      .def("spawn_food", [](Board& b, std::uint64_t seed) { b.visit([&](auto& s) { spawn_food(s, seed); }); },
-           py::arg("seed"), "The standard map's food rule; a pure function of seed, turn and board.")
-      .def("legal_mask", [](const Board& b, int seat) { return at_seat(b, seat, [](const auto& s, int i) { return legal_mask(s, i); }); }, py::arg("seat"),
-           "Bit m: move m stays on the board and does not turn into the own neck.")
-      .def("safe_mask", [](const Board& b, int seat) { return at_seat(b, seat, [](const auto& s, int i) { return safe_mask(s, i); }); }, py::arg("seat"),
-           "Bit m: move m is not certain death this turn, whatever the others do.")
+           "Plays one turn in place: a move per seat, other values than 0..3 mean straight on. No "
+           "food is spawned.")
+      .def(
+          "initialise", [](Board& b) { b.visit([](auto& s) { initialise(s); }); },
+          "The engine's call without moves at the start of a game.")
+      .def(
+          "spawn_food",
+          [](Board& b, std::uint64_t seed) { b.visit([&](auto& s) { spawn_food(s, seed); }); },
+          py::arg("seed"), "The standard map's food rule; a pure function of seed, turn and board.")
+      .def(
+          "legal_mask",
+          [](const Board& b, int seat) {
+            return at_seat(b, seat, [](const auto& s, int i) { return legal_mask(s, i); });
+          },
+          py::arg("seat"), "Bit m: move m stays on the board and does not turn into the own neck.")
+      .def(
+          "safe_mask",
+          [](const Board& b, int seat) {
+            return at_seat(b, seat, [](const auto& s, int i) { return safe_mask(s, i); });
+          },
+          py::arg("seat"), "Bit m: move m is not certain death this turn, whatever the others do.")
       .def("hash", [](const Board& b) { return b.visit([](const auto& s) { return s.hash(); }); })
       .def("copy", [](const Board& b) { return Board(b); })
       .def("observation_shape", &observation_shape, py::arg("version"))
       .def("encode", &encode, py::arg("version"), py::arg("seats"),
            "Observations uint8 [seats, planes, rows, cols]; row 0 is y = 0.")
-      .def("encode_into", &encode_into, py::arg("version"), py::arg("seat"), py::arg("out").noconvert(),
-           "Writes one observation; for v2 `out` may have more rows and columns, which become zero.")
-      .def("__eq__", [](const Board& a, const py::object& o) { return py::isinstance<Board>(o) && a == o.cast<const Board&>(); })
+      .def(
+          "encode_into", &encode_into, py::arg("version"), py::arg("seat"),
+          py::arg("out").noconvert(),
+          "Writes one observation; for v2 `out` may have more rows and columns, which become zero.")
+      .def("__eq__",
+           [](const Board& a, const py::object& o) {
+             return py::isinstance<Board>(o) && a == o.cast<const Board&>();
+           })
       .attr("__hash__") = py::none();
 }
 
 void bind_players(py::module_& m) {
-  m.def("reflex_move", [](const Board& b, int seat) { return at_seat(b, seat, [](const auto& s, int i) { return reflex_move(s, i); }); },
-        py::arg("state"), py::arg("seat"), "The safe move with most room; deterministic, microseconds.");
-  m.def("random_move", [](const Board& b, int seat, std::uint64_t seed) { return at_seat(b, seat, [&](const auto& s, int i) { return random_move(s, i, seed); }); },
-        py::arg("state"), py::arg("seat"), py::arg("seed"), "Uniform over safe moves.");
-  m.def("greedy_move", [](const Board& b, int seat, std::uint64_t seed) { return at_seat(b, seat, [&](const auto& s, int i) { return greedy_move(s, i, seed); }); },
-        py::arg("state"), py::arg("seat"), py::arg("seed"), "Towards the nearest food it can reach in safety.");
+  m.def(
+      "reflex_move",
+      [](const Board& b, int seat) {
+        return at_seat(b, seat, [](const auto& s, int i) { return reflex_move(s, i); });
+      },
+      py::arg("state"), py::arg("seat"),
+      "The safe move with most room; deterministic, microseconds.");
+  m.def(
+      "random_move",
+      [](const Board& b, int seat, std::uint64_t seed) {
+        return at_seat(b, seat, [&](const auto& s, int i) { return random_move(s, i, seed); });
+      },
+      py::arg("state"), py::arg("seat"), py::arg("seed"), "Uniform over safe moves.");
+  m.def(
+      "greedy_move",
+      [](const Board& b, int seat, std::uint64_t seed) {
+        return at_seat(b, seat, [&](const auto& s, int i) { return greedy_move(s, i, seed); });
+      },
+      py::arg("state"), py::arg("seat"), py::arg("seed"),
+      "Towards the nearest food it can reach in safety.");
 }
 
 void bind_search(py::module_& m) {
-  py::class_<SearchResult>(m, "SearchResult", "What one search found, per move in the order up, down, left, right.")
+  py::class_<SearchResult>(m, "SearchResult",
+                           "What one search found, per move in the order up, down, left, right.")
       .def_readonly("best", &SearchResult::best)
-      .def_property_readonly("scores", [](const SearchResult& r) {
-        std::vector<std::optional<int>> v(kMoves);
-        for (int i = 0; i < kMoves; ++i) {
-          if (r.searched[i]) v[i] = r.score[i];
-        }
-        return v;
-      }, "Pessimistic score per move; None where the move was not searched.")
-      .def_property_readonly("labels", [](const SearchResult& r) {
-        std::vector<std::string> v;
-        for (const Label l : r.label) v.emplace_back(label_name(l));
-        return v;
-      }, "Per move `win` or `loss` where it is proved, else `none`.")
-      .def_property_readonly("distances", [](const SearchResult& r) { return std::vector<int>(r.distance.begin(), r.distance.end()); })
+      .def_property_readonly(
+          "scores",
+          [](const SearchResult& r) {
+            std::vector<std::optional<int>> v(kMoves);
+            for (int i = 0; i < kMoves; ++i) {
+              if (r.searched[i]) v[i] = r.score[i];
+            }
+            return v;
+          },
+          "Pessimistic score per move; None where the move was not searched.")
+      .def_property_readonly(
+          "labels",
+          [](const SearchResult& r) {
+            std::vector<std::string> v;
+            for (const Label l : r.label) v.emplace_back(label_name(l));
+            return v;
+          },
+          "Per move `win` or `loss` where it is proved, else `none`.")
+      .def_property_readonly("distances",
+                             [](const SearchResult& r) {
+                               return std::vector<int>(r.distance.begin(), r.distance.end());
+                             })
       .def_readonly("depth", &SearchResult::depth)
       .def_readonly("nodes", &SearchResult::nodes)
       .def_readonly("seconds", &SearchResult::seconds)
       .def_readonly("pv", &SearchResult::pv)
-      .def_property_readonly("stopped", [](const SearchResult& r) { return std::string(stop_name(r.stopped)); });
+      .def_property_readonly(
+          "stopped", [](const SearchResult& r) { return std::string(stop_name(r.stopped)); });
 
   py::class_<Searcher>(m, "Searcher", "Owns a transposition table; one search at a time.")
       .def(py::init([](int mb) {
              if (mb < 1 || mb > 65536) throw py::value_error("table_mb: expected 1..65536");
              return std::make_unique<Searcher>(mb);
-           }), py::arg("table_mb") = 16)
-      .def("search", &run_search, py::arg("state"), py::arg("seat"), py::kw_only(), py::arg("budget_us"),
-           py::arg("max_depth") = kMaxDepth - 1, py::arg("priors") = py::none(), py::arg("proof") = "sound",
+           }),
+           py::arg("table_mb") = 16)
+      .def("search", &run_search, py::arg("state"), py::arg("seat"), py::kw_only(),
+           py::arg("budget_us"), py::arg("max_depth") = kMaxDepth - 1,
+           py::arg("priors") = py::none(), py::arg("proof") = "sound",
            "Searches until the budget (0: none) or depth is used up. RuntimeError when busy.")
       .def("cancel", &Searcher::cancel, "Stops the running search, from any thread.");
 }
@@ -281,7 +364,8 @@ void bind_search(py::module_& m) {
 using Rows = py::array_t<std::int32_t, py::array::c_style | py::array::forcecast>;
 
 const Row* check_rows(const Games& g, const Rows& rows) {
-  if (rows.ndim() != 2 || rows.shape(1) != 2) throw py::value_error("rows: expected int32 [n, 2] of (game, seat)");
+  if (rows.ndim() != 2 || rows.shape(1) != 2)
+    throw py::value_error("rows: expected int32 [n, 2] of (game, seat)");
   const auto* r = reinterpret_cast<const Row*>(rows.data());
   for (py::ssize_t i = 0; i < rows.shape(0); ++i) {
     if (r[i].game < 0 || r[i].game >= g.count() || r[i].seat < 0 || r[i].seat >= g.seats())
@@ -294,15 +378,18 @@ Bytes encode_games(const Games& g, int version, const Rows& rows) {
   check_version(version);
   const auto* r = check_rows(g, rows);
   const py::ssize_t n = rows.shape(0);
-  Bytes out = version == 1 ? Bytes({n, py::ssize_t{kV1Planes}, py::ssize_t{kV1Side}, py::ssize_t{kV1Side}})
-                           : Bytes({n, py::ssize_t{kV2Planes}, py::ssize_t{g.height()}, py::ssize_t{g.width()}});
+  Bytes out =
+      version == 1
+          ? Bytes({n, py::ssize_t{kV1Planes}, py::ssize_t{kV1Side}, py::ssize_t{kV1Side}})
+          : Bytes({n, py::ssize_t{kV2Planes}, py::ssize_t{g.height()}, py::ssize_t{g.width()}});
   auto* data = out.mutable_data();
   const py::gil_scoped_release nogil;
   g.encode(version, r, static_cast<int>(n), data);
   return out;
 }
 
-py::array_t<float> search_games(Games& g, const Rows& rows, int max_depth, std::int64_t budget_us, int threads) {
+py::array_t<float> search_games(Games& g, const Rows& rows, int max_depth, std::int64_t budget_us,
+                                int threads) {
   if (max_depth < 1 || threads < 1 || threads > 256 || budget_us < 0)
     throw py::value_error("max_depth and threads: expected at least 1; budget_us: not negative");
   const auto* r = check_rows(g, rows);
@@ -321,9 +408,11 @@ py::array_t<float> search_games(Games& g, const Rows& rows, int max_depth, std::
   return out;
 }
 
-py::array_t<std::int8_t> step_games(Games& g, const py::array_t<std::int8_t, py::array::c_style | py::array::forcecast>& moves) {
+py::array_t<std::int8_t> step_games(
+    Games& g, const py::array_t<std::int8_t, py::array::c_style | py::array::forcecast>& moves) {
   if (moves.ndim() != 2 || moves.shape(0) != g.count() || moves.shape(1) != g.seats())
-    throw py::value_error("moves: expected int8 [" + std::to_string(g.count()) + ", " + std::to_string(g.seats()) + "]");
+    throw py::value_error("moves: expected int8 [" + std::to_string(g.count()) + ", " +
+                          std::to_string(g.seats()) + "]");
   py::array_t<std::int8_t> out({g.count(), g.seats()});
   auto* data = out.mutable_data();
   const auto* m = moves.data();
@@ -334,31 +423,43 @@ py::array_t<std::int8_t> step_games(Games& g, const py::array_t<std::int8_t, py:
 
 void bind_games(py::module_& m) {
   py::class_<Games>(m, "Games", "Standard-map games stepped together; finished ones start anew.")
-      .def(py::init<int, int, int, int, std::uint64_t, const Settings&>(), py::arg("count"), py::arg("width"),
-           py::arg("height"), py::arg("snakes"), py::arg("seed"), py::arg_v("settings", Settings{}, "Settings()"))
+      .def(py::init<int, int, int, int, std::uint64_t, const Settings&>(), py::arg("count"),
+           py::arg("width"), py::arg("height"), py::arg("snakes"), py::arg("seed"),
+           py::arg_v("settings", Settings{}, "Settings()"))
       .def_property_readonly("count", &Games::count)
       .def_property_readonly("seats", &Games::seats)
-      .def("state", [](const Games& g, int game) {
-        if (game < 0 || game >= g.count()) throw py::index_error("no game " + std::to_string(game));
-        return g.board(game);
-      }, py::arg("game"), "A copy of one game's board.")
-      .def("alive", [](const Games& g) {
-        py::array_t<bool> out({g.count(), g.seats()});
-        g.alive(out.mutable_data());
-        return out;
-      }, "bool [count, seats].")
-      .def("safe_masks", [](const Games& g) {
-        Bytes out({g.count(), g.seats()});
-        g.safe_masks(out.mutable_data());
-        return out;
-      }, "uint8 [count, seats], bit m for move m; 0 for dead seats.")
+      .def(
+          "state",
+          [](const Games& g, int game) {
+            if (game < 0 || game >= g.count())
+              throw py::index_error("no game " + std::to_string(game));
+            return g.board(game);
+          },
+          py::arg("game"), "A copy of one game's board.")
+      .def(
+          "alive",
+          [](const Games& g) {
+            py::array_t<bool> out({g.count(), g.seats()});
+            g.alive(out.mutable_data());
+            return out;
+          },
+          "bool [count, seats].")
+      .def(
+          "safe_masks",
+          [](const Games& g) {
+            Bytes out({g.count(), g.seats()});
+            g.safe_masks(out.mutable_data());
+            return out;
+          },
+          "uint8 [count, seats], bit m for move m; 0 for dead seats.")
       .def("encode", &encode_games, py::arg("version"), py::arg("rows"),
            "Observations of rows int32 [n, 2] of (game, seat): uint8 [n, planes, rows, cols].")
       .def("search", &search_games, py::arg("rows"), py::kw_only(), py::arg("max_depth"),
            py::arg("budget_us") = 0, py::arg("threads") = 1,
            "Search scores float32 [n, 4]; -inf for moves that are not legal.")
       .def("step", &step_games, py::arg("moves"),
-           "Moves int8 [count, seats] in; results int8 [count, seats] out: 0 goes on, 1 won, -1 lost, 2 draw.");
+           "Moves int8 [count, seats] in; results int8 [count, seats] out: 0 goes on, 1 won, -1 "
+           "lost, 2 draw.");
 }
 
 }  // namespace
@@ -368,7 +469,8 @@ PYBIND11_MODULE(SNAKEKIT_MODULE, m, py::mod_gil_not_used()) {
   py::register_exception<StateError>(m, "StateError", PyExc_ValueError);
   m.attr("ISA") = SNAKEKIT_ISA;
   m.attr("MOVES") = py::make_tuple("up", "down", "left", "right");
-  m.attr("RULESETS") = py::make_tuple("standard", "solo", "royale", "constrictor", "wrapped", "wrapped_constrictor");
+  m.attr("RULESETS") =
+      py::make_tuple("standard", "solo", "royale", "constrictor", "wrapped", "wrapped_constrictor");
   m.attr("MAX_SNAKES") = Large::kSnakes;
   py::dict planes;
   planes[py::int_(1)] = kV1Planes;

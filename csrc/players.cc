@@ -111,7 +111,8 @@ int greedy_move(const State<T>& s, int seat, std::uint64_t seed) {
   for_candidates(s, seat, [&](int m, Outlook o, bool danger) {
     const int near = o.food > 0 ? 100 - o.food : 0;
     const int score =
-        ((danger ? 0 : 100'000) + (o.room >= length ? 10'000 : 20 * o.room) + near * 16) * 4 + rng.below(4);
+        ((danger ? 0 : 100'000) + (o.room >= length ? 10'000 : 20 * o.room) + near * 16) * 4 +
+        rng.below(4);
     if (score > best_score) {
       best_score = score;
       best = m;
@@ -120,9 +121,9 @@ int greedy_move(const State<T>& s, int seat, std::uint64_t seed) {
   return best;
 }
 
-#define SNAKEKIT_PLAYERS(T)                                        \
-  template int reflex_move(const State<T>&, int);                  \
-  template int random_move(const State<T>&, int, std::uint64_t);   \
+#define SNAKEKIT_PLAYERS(T)                                      \
+  template int reflex_move(const State<T>&, int);                \
+  template int random_move(const State<T>&, int, std::uint64_t); \
   template int greedy_move(const State<T>&, int, std::uint64_t)
 
 SNAKEKIT_PLAYERS(Small);

@@ -5,7 +5,7 @@
 
 namespace snakekit {
 
-inline constexpr std::uint64_t mix64(std::uint64_t z) {
+constexpr std::uint64_t mix64(std::uint64_t z) {
   z += 0x9e3779b97f4a7c15ULL;
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
   z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
@@ -14,7 +14,8 @@ inline constexpr std::uint64_t mix64(std::uint64_t z) {
 
 class Rng {
  public:
-  explicit Rng(std::uint64_t seed, std::uint64_t stream = 0) : state_(mix64(seed) ^ mix64(~stream)) {}
+  explicit Rng(std::uint64_t seed, std::uint64_t stream = 0)
+      : state_(mix64(seed) ^ mix64(~stream)) {}
 
   std::uint64_t next() {
     state_ += 0x9e3779b97f4a7c15ULL;

@@ -146,7 +146,8 @@ void eliminate(State<T>& s) {
       }
     }
   }
-  // Bodies and heads of all that stand; a snake that shares its head's cell with none of them lives.
+  // Bodies and heads of all that stand; a snake that shares its head's cell with none of them
+  // lives.
   typename State<T>::Set blocked;
   typename State<T>::Set heads;
   bool contact = false;
@@ -210,8 +211,8 @@ void step(State<T>& s, const Moves& moves, Undo<T>* undo) {
   if (s.game_over()) return;
   for (int i = 0; i < s.seats; ++i) {
     if (!s.alive(i)) continue;
-    const int m = moves[i];
-    move_snake(s, i, m >= 0 && m < kMoves ? m : default_move(s, i), undo);
+    const bool valid = moves[i] >= 0 && moves[i] < kMoves;
+    move_snake(s, i, valid ? static_cast<int>(moves[i]) : default_move(s, i), undo);
     --s.h.snake[i].health;
   }
   if (s.hazard.any() || s.pending_hazard) damage(s);
@@ -315,12 +316,12 @@ int safe_mask(const State<T>& s, int seat) {
   return mask;
 }
 
-#define SNAKEKIT_RULES(T)                                       \
-  template int default_move(const State<T>&, int);              \
-  template void step(State<T>&, const Moves&, Undo<T>*);        \
-  template void initialise(State<T>&);                          \
-  template void unmake(State<T>&, const Undo<T>&);              \
-  template int legal_mask(const State<T>&, int);                \
+#define SNAKEKIT_RULES(T)                                \
+  template int default_move(const State<T>&, int);       \
+  template void step(State<T>&, const Moves&, Undo<T>*); \
+  template void initialise(State<T>&);                   \
+  template void unmake(State<T>&, const Undo<T>&);       \
+  template int legal_mask(const State<T>&, int);         \
   template int safe_mask(const State<T>&, int)
 
 SNAKEKIT_RULES(Small);

@@ -6,9 +6,10 @@ namespace snakekit {
 
 namespace {
 
-HashTables make_tables() {
+constexpr HashTables make_tables() {
   HashTables t;
-  for (std::size_t i = 0; i < t.segment.size(); ++i) t.segment[i] = segment_key(static_cast<int>(i));
+  for (std::size_t i = 0; i < t.segment.size(); ++i)
+    t.segment[i] = segment_key(static_cast<int>(i));
   for (std::size_t i = 0; i < t.food.size(); ++i) t.food[i] = mix64(0xf00dULL << 32 | i);
   t.power[0] = 1;
   for (std::size_t i = 1; i < t.power.size(); ++i) t.power[i] = t.power[i - 1] * kHashBase;
@@ -17,7 +18,7 @@ HashTables make_tables() {
 
 }  // namespace
 
-const HashTables kHash = make_tables();
+constinit const HashTables kHash = make_tables();
 
 template <class T>
 void State<T>::rebuild_body(int s) {

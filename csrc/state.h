@@ -34,7 +34,9 @@ struct Rules {
 
 // Random keys by cell; the place in the body enters as a power of an odd base.
 constexpr std::uint64_t kHashBase = 0xd6e8feb86659fd93ULL;
-constexpr std::uint64_t segment_key(int cell) { return mix64(0x5eedULL + static_cast<std::uint64_t>(cell)); }
+constexpr std::uint64_t segment_key(int cell) {
+  return mix64(0x5eedULL + static_cast<std::uint64_t>(cell));
+}
 
 struct HashTables {
   std::array<std::uint64_t, Large::kCodes> segment{};
@@ -47,15 +49,15 @@ template <class T>
 struct SnakeHeader {
   using Set = Bits<T::kWords>;
 
-  Set body;                 // cells of all segments but the head
-  std::uint64_t hash = 0;   // polynomial over the body, head first
+  Set body;                // cells of all segments but the head
+  std::uint64_t hash = 0;  // polynomial over the body, head first
   std::int32_t out_turn = 0;
-  std::int16_t front = 0;   // place of the head in the ring
+  std::int16_t front = 0;  // place of the head in the ring
   std::int16_t length = 0;
   std::int16_t health = 0;
   Cause cause = Cause::kNone;
-  std::int8_t by = -1;      // seat of the killer
-  bool irregular = false;   // overlaps itself elsewhere than at the tail
+  std::int8_t by = -1;     // seat of the killer
+  bool irregular = false;  // overlaps itself elsewhere than at the tail
 };
 
 template <class T>
@@ -77,8 +79,8 @@ struct State {
   Rules rules;
   std::uint8_t seats = 0;
   Header h;
-  Set hazard;                    // cells with at least one layer
-  bool pending_hazard = false;   // there are layers above the board
+  Set hazard;                   // cells with at least one layer
+  bool pending_hazard = false;  // there are layers above the board
   std::uint64_t hazard_hash = 0;
   std::array<std::array<Cell, T::kRing>, T::kSnakes> ring;
   std::array<Cell, T::kCells> food;  // in the engine's order

@@ -11,14 +11,14 @@ namespace snakekit {
 
 // Units: hundredths of nothing in particular; one owned cell is kCell.
 struct EvalWeights {
-  int cell = 10;          // each cell reached first
-  int trapped = 25;       // each cell short of the own length
-  int length = 25;        // each segment ahead of the longest other, up to length_cap
+  int cell = 10;     // each cell reached first
+  int trapped = 25;  // each cell short of the own length
+  int length = 25;   // each segment ahead of the longest other, up to length_cap
   int length_cap = 4;
-  int longest = 60;       // being strictly longest
-  int food = 4;           // nearness of food reached first, times hunger
-  int starving = 900;     // no food in reach in time
-  int opponent = 200;     // each living opponent beyond the first
+  int longest = 60;    // being strictly longest
+  int food = 4;        // nearness of food reached first, times hunger
+  int starving = 900;  // no food in reach in time
+  int opponent = 200;  // each living opponent beyond the first
 };
 
 inline constexpr EvalWeights kWeights{};

@@ -56,7 +56,8 @@ bool Tree<T>::every_move_loses(std::uint16_t reply, int depth, int ply) {
       if (give_up()) return false;
       make(m, reply, ply);
       const Outcome o = outcome();
-      const bool lost = o == Outcome::kLoss || (o == Outcome::kOpen && proved_loss(depth - 1, ply + 1));
+      const bool lost =
+          o == Outcome::kLoss || (o == Outcome::kOpen && proved_loss(depth - 1, ply + 1));
       unmake(ply);
       if (!lost) return false;
     }
@@ -73,7 +74,8 @@ bool Tree<T>::proved_loss(int depth, int ply) {
   ReplyList replies;
   // Leaving out replies can only make a loss harder to prove.
   list_replies(replies, true, 0);
-  for (int i = 0; i < replies.count && !result; ++i) result = every_move_loses(replies.code[i], depth, ply);
+  for (int i = 0; i < replies.count && !result; ++i)
+    result = every_move_loses(replies.code[i], depth, ply);
   proof_store(k, depth, result);
   return result;
 }
@@ -157,15 +159,15 @@ void Tree<T>::label_article(SearchResult& r) const {
   }
 }
 
-#define SNAKEKIT_PROOFS(T)                                              \
-  template bool Tree<T>::give_up();                                     \
-  template bool Tree<T>::proof_known(std::uint64_t, int, bool&) const;  \
-  template void Tree<T>::proof_store(std::uint64_t, int, bool);         \
-  template bool Tree<T>::proved_loss(int, int);                         \
-  template bool Tree<T>::proved_win(int, int);                          \
-  template bool Tree<T>::all_replies_lose(int, int);                    \
-  template bool Tree<T>::all_replies_win(int, int);                     \
-  template void Tree<T>::prove(int, SearchResult&);                     \
+#define SNAKEKIT_PROOFS(T)                                             \
+  template bool Tree<T>::give_up();                                    \
+  template bool Tree<T>::proof_known(std::uint64_t, int, bool&) const; \
+  template void Tree<T>::proof_store(std::uint64_t, int, bool);        \
+  template bool Tree<T>::proved_loss(int, int);                        \
+  template bool Tree<T>::proved_win(int, int);                         \
+  template bool Tree<T>::all_replies_lose(int, int);                   \
+  template bool Tree<T>::all_replies_win(int, int);                    \
+  template void Tree<T>::prove(int, SearchResult&);                    \
   template void Tree<T>::label_article(SearchResult&) const
 
 SNAKEKIT_PROOFS(Small);

@@ -34,7 +34,9 @@ SearchResult Searcher::search(const State<T>& state, int seat, const Limits& lim
   cancelled_.store(false, std::memory_order_relaxed);
   memory_->table.next_generation();
   memory_->heuristics = Heuristics{};
-  return Tree<T>(state, seat, limits, memory_->table, memory_->heuristics, memory_->undo<T>(), cancelled_).run();
+  return Tree<T>(state, seat, limits, memory_->table, memory_->heuristics, memory_->undo<T>(),
+                 cancelled_)
+      .run();
 }
 
 SearchResult Searcher::search(const Board& board, int seat, const Limits& limits) {

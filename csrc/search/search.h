@@ -2,8 +2,8 @@
 //
 // Scores come from the order that favours the others (they see our move), so they are pessimistic.
 // A label is a proof: `win` holds when the others see each of our later moves first, `loss` when we
-// see each of theirs first and they answer our first move with anything but suicide. New food is not
-// foreseen.
+// see each of theirs first and they answer our first move with anything but suicide. New food is
+// not foreseen.
 #pragma once
 
 #include <array>

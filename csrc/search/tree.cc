@@ -22,7 +22,8 @@ int from_table(int score, int ply) {
 
 template <class T>
 Tree<T>::Tree(const State<T>& root, int us, const Limits& limits, Table& table,
-              Heuristics& heuristics, std::vector<Undo<T>>& undo, const std::atomic<bool>& cancelled)
+              Heuristics& heuristics, std::vector<Undo<T>>& undo,
+              const std::atomic<bool>& cancelled)
     : s_(root),
       us_(us),
       limits_(limits),
@@ -50,8 +51,9 @@ Tree<T>::Tree(const State<T>& root, int us, const Limits& limits, Table& table,
   complete_ = num_active_ == n;
   idle_.fill(kInvalidMove);
   for (int i = 0; i < num_active_; ++i) active_[i] = others[i];
-  salt_ = mix64(static_cast<std::uint64_t>(us) + 100ULL * static_cast<std::uint64_t>(s_.geo->width) +
-                10'000ULL * static_cast<std::uint64_t>(s_.geo->height));
+  salt_ =
+      mix64(static_cast<std::uint64_t>(us) + 100ULL * static_cast<std::uint64_t>(s_.geo->width) +
+            10'000ULL * static_cast<std::uint64_t>(s_.geo->height));
   salt_ ^= mix64((s_.rules.wrapped ? 1U : 0U) + (s_.rules.constrictor ? 2U : 0U) +
                  (s_.rules.solo ? 4U : 0U) + (complete_ ? 8U : 0U) + (contested_ ? 16U : 0U) +
                  (static_cast<std::uint64_t>(s_.rules.hazard_damage + 2000) << 8));
@@ -77,7 +79,8 @@ template <class T>
 void Tree<T>::make(int move, std::uint16_t reply, int ply) {
   Moves moves = idle_;
   moves[us_] = static_cast<std::int8_t>(move);
-  for (int k = 0; k < num_active_; ++k) moves[active_[k]] = static_cast<std::int8_t>((reply >> (2 * k)) & 3);
+  for (int k = 0; k < num_active_; ++k)
+    moves[active_[k]] = static_cast<std::int8_t>((reply >> (2 * k)) & 3);
   step(s_, moves, &undo_[ply]);
   ++nodes_;
 }
@@ -133,7 +136,8 @@ void Tree<T>::list_replies(ReplyList& out, bool safe_only, std::uint16_t first) 
 }
 
 template <class T>
-int Tree<T>::min_reply(int move, int depth, int alpha, int beta, int ply, std::uint16_t& refutation) {
+int Tree<T>::min_reply(int move, int depth, int alpha, int beta, int ply,
+                       std::uint16_t& refutation) {
   ReplyList replies;
   list_replies(replies, true, refutation);
   int worst = kWinScore;
@@ -161,10 +165,14 @@ int Tree<T>::min_reply(int move, int depth, int alpha, int beta, int ply, std::u
 template <class T>
 int Tree<T>::alpha_beta(int depth, int alpha, int beta, int ply) {
   switch (outcome()) {
-    case Outcome::kLoss: return ply - kWinScore;
-    case Outcome::kWin: return kWinScore - ply;
-    case Outcome::kDraw: return kDrawScore;
-    case Outcome::kOpen: break;
+    case Outcome::kLoss:
+      return ply - kWinScore;
+    case Outcome::kWin:
+      return kWinScore - ply;
+    case Outcome::kDraw:
+      return kDrawScore;
+    case Outcome::kOpen:
+      break;
   }
   if (out_of_time()) return alpha;
   if (depth <= 0 || ply >= kMaxDepth) return evaluate(s_, us_);
@@ -173,11 +181,10 @@ int Tree<T>::alpha_beta(int depth, int alpha, int beta, int ply) {
   std::uint16_t tt_reply = heuristics_.killer_reply[ply];
   if (const Entry* e = table_.find(k)) {
     const int score = from_table(e->score, ply);
-    if (e->depth >= depth || is_decided(score)) {
-      if (e->bound == Bound::kExact || (e->bound == Bound::kLower && score >= beta) ||
-          (e->bound == Bound::kUpper && score <= alpha))
-        return score;
-    }
+    const bool deep_enough = e->depth >= depth || is_decided(score);
+    const bool usable = e->bound == Bound::kExact || (e->bound == Bound::kLower && score >= beta) ||
+                        (e->bound == Bound::kUpper && score <= alpha);
+    if (deep_enough && usable) return score;
     tt_move = e->move;
     tt_reply = e->reply;
   }
@@ -271,7 +278,8 @@ SearchResult Tree<T>::run() {
       prove(depth, r);
     }
     if (decided(r)) {
-      const bool win = std::any_of(r.label.begin(), r.label.end(), [](Label l) { return l == Label::kWin; });
+      const bool win =
+          std::any_of(r.label.begin(), r.label.end(), [](Label l) { return l == Label::kWin; });
       const bool lost = std::all_of(root_order_.begin(), root_order_.begin() + root_count_,
                                     [&](int m) { return r.label[m] == Label::kLoss; });
       r.stopped = win || lost ? Stop::kProved : Stop::kDepth;
@@ -286,7 +294,8 @@ SearchResult Tree<T>::run() {
       break;
     }
   }
-  if (stopped_) r.stopped = cancelled_.load(std::memory_order_relaxed) ? Stop::kCancelled : Stop::kTime;
+  if (stopped_)
+    r.stopped = cancelled_.load(std::memory_order_relaxed) ? Stop::kCancelled : Stop::kTime;
   choose(r);
   principal_variation(r);
   r.nodes = nodes_;
@@ -316,8 +325,8 @@ void Tree<T>::principal_variation(SearchResult& r) {
   r.pv.assign(1, r.best);
   int ply = 0;
   std::uint16_t reply = 0;
-  // The table holds the answer to our move only one turn later, so the first reply is searched again
-  // at the cheapest depth.
+  // The table holds the answer to our move only one turn later, so the first reply is searched
+  // again at the cheapest depth.
   may_stop_ = false;
   stopped_ = false;
   min_reply(r.best, 1, -kWinScore, kWinScore, 0, reply);
@@ -330,7 +339,6 @@ void Tree<T>::principal_variation(SearchResult& r) {
   }
   while (ply > 0) unmake(--ply);
 }
-
 
 template class Tree<Small>;
 template class Tree<Large>;

@@ -21,7 +21,8 @@ inline bool is_decided(int score) {
 
 using Clock = std::chrono::steady_clock;
 
-// Joint replies tried exhaustively up to this many; beyond it the farthest opponents go straight on.
+// Joint replies tried exhaustively up to this many; beyond it the farthest opponents go straight
+// on.
 inline constexpr int kMaxReplies = 256;
 
 struct ReplyList {
@@ -84,9 +85,9 @@ class Tree {
 
   std::array<int, kMaxAlive> active_{};
   int num_active_ = 0;
-  bool complete_ = true;  // all opponents are active, so proofs may be claimed
+  bool complete_ = true;    // all opponents are active, so proofs may be claimed
   bool contested_ = false;  // there was an opponent at the root, so outliving all is a win
-  Moves idle_;            // what inactive opponents play
+  Moves idle_;              // what inactive opponents play
   std::array<int, kMoves> root_order_{};
   int root_count_ = 0;
   std::uint64_t salt_ = 0;
