@@ -209,10 +209,8 @@ def _read_part(folder: Path, name: str, files: dict[str, Any]) -> Arrays:
     except OSError as error:
         raise CheckpointError(f"{path}: cannot be read: {error.strerror}") from None
     if hashlib.sha256(blob).hexdigest() != entry.get("sha256"):
-        size = entry.get("bytes")
-        raise CheckpointError(
-            f"{path}: cut short or altered: {len(blob)} bytes, sha256 not the one written ({size} bytes)"
-        )
+        size = f"{len(blob)} of {entry.get('bytes')} bytes"
+        raise CheckpointError(f"{path}: cut short or altered ({size}, another sha256)")
     try:
         return load_tensors(blob)
     except (SafetensorError, ValueError) as error:

@@ -40,7 +40,7 @@ class StopFlag:
     def _note(self, number: int, frame: FrameType | None) -> None:
         self._set = True
         self.restore()
-        self._console.print("stopping after this round; once more stops without saving")
+        self._console.print("stopping; once more stops without saving")
 
     def restore(self) -> None:
         """Give both signals back."""

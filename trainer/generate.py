@@ -5,6 +5,7 @@ also cover positions that only a weaker player reaches (as DAgger does; Ross, Go
 arXiv 1011.0686). A call is a pure function of its arguments.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +17,10 @@ from snakekit.trainer.scenario import Scenario
 from snakekit.trainer.targets import search_values, soft_targets
 
 BITS = np.array([1, 2, 4, 8], np.uint8)
+
+
+class Cancelled(Exception):
+    """The games were no longer wanted."""
 
 
 @dataclass(frozen=True)
@@ -43,8 +48,6 @@ class Recipe:
     """Games side by side."""
     turns: int
     """Turns played in each; finished games start again."""
-    depth: int
-    """Search depth in full turns."""
     explore: float
     """Mean probability of a random safe move; each seat draws its own rate from 0 to twice it."""
     student_share: float
@@ -89,7 +92,11 @@ def infer(
 
 
 def play(
-    scenario: Scenario, recipe: Recipe, seed: int, student: Net | None
+    scenario: Scenario,
+    recipe: Recipe,
+    seed: int,
+    student: Net | None,
+    cancelled: Callable[[], bool] = lambda: False,
 ) -> tuple[Examples, dict[str, float]]:
     """Play games and return their labelled positions with a few figures about the games.
 
@@ -100,6 +107,10 @@ def play(
         recipe: how to play and label.
         seed: of the games and of every random choice.
         student: the learner, or None to leave its seats to the search.
+        cancelled: asked every turn.
+
+    Raises:
+        Cancelled: `cancelled()` was true.
     """
     generator = np.random.default_rng([seed, 1])
     games = scenario.games(recipe.games, seed)
@@ -109,10 +120,12 @@ def play(
     outcome = np.zeros(shape, np.int8)
     record = _Record(shape)
     for _ in range(recipe.turns):
+        if cancelled():
+            raise Cancelled
         rows = np.argwhere(games.alive()).astype(np.int32)
         at = rows[:, 0], rows[:, 1]
         obs = games.encode(recipe.encoder, rows)
-        scores = games.search(rows, max_depth=recipe.depth, threads=1)
+        scores = games.search(rows, max_depth=scenario.depth, threads=1)
         allowed = mask_array(games.safe_masks())[at]
         chosen = scores.argmax(1)
         own = taught[at]

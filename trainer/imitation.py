@@ -28,8 +28,8 @@ from snakekit import core
 from snakekit.runtime.contract import ModelCard
 from snakekit.trainer import checkpoint as store
 from snakekit.trainer.checkpoint import Checkpoint, CheckpointError
-from snakekit.trainer.generate import Examples, Recipe, play
-from snakekit.trainer.model import build, count_parameters, kind_of
+from snakekit.trainer.generate import Cancelled, Examples, Recipe, play
+from snakekit.trainer.model import Net, build, count_parameters, kind_of
 from snakekit.trainer.replay import Replay
 from snakekit.trainer.run import source_commit
 from snakekit.trainer.scenario import PATTERN, draw, parse_all
@@ -39,7 +39,14 @@ METHOD = "imitation of alpha-beta search"
 Text = Annotated[str, Meta(pattern=f"^{PATTERN}$")]
 Count = Annotated[int, Meta(ge=1)]
 Share = Annotated[float, Meta(ge=0, le=1)]
-DEFAULT_SCENARIOS = ("11x11x2:5", "11x11x4:3", "7x7x2:1", "7x7x4:0.5", "9x9x2:0.5", "19x19x4:0.5")
+DEFAULT_SCENARIOS = (
+    "11x11x2@4:5",
+    "11x11x4@2:4",
+    "7x7x2@4:1",
+    "7x7x4@2:0.5",
+    "19x19x2@2:0.3",
+    "19x19x4@1:0.3",
+)
 
 
 class ImitationConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -55,7 +62,7 @@ class ImitationConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     hidden: Annotated[int, Meta(ge=8, le=1024, description="readout of the compact net")] = 64
     scenarios: Annotated[
         tuple[Text, ...],
-        Meta(description="kinds of games, WIDTHxHEIGHTxSNAKES[/ruleset][:weight]"),
+        Meta(description="kinds of games, WIDTHxHEIGHTxSNAKES[/ruleset][@depth][:weight]"),
     ] = DEFAULT_SCENARIOS
     steps: Annotated[int, Meta(ge=1, description="parameter updates in all")] = 8000
     batch: Annotated[int, Meta(ge=8, le=65536, description="positions an update")] = 256
@@ -65,17 +72,15 @@ class ImitationConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     value_weight: Annotated[float, Meta(ge=0, description="of the value's loss")] = 0.5
     grad_norm: Annotated[float, Meta(gt=0, description="gradients are clipped to it")] = 1.0
     replay: Annotated[int, Meta(ge=1000, description="positions kept, all boards together")] = 80000
-    round_steps: Annotated[int, Meta(ge=1, description="updates a round")] = 64
+    round_steps: Annotated[int, Meta(ge=1, description="updates a round")] = 128
     round_sets: Annotated[int, Meta(ge=1, le=64, description="sets of games a round")] = 3
-    games: Annotated[int, Meta(ge=1, le=4096, description="games side by side in a set")] = 16
-    turns: Annotated[int, Meta(ge=1, description="turns played in each game of a set")] = 160
-    depth_duel: Annotated[int, Meta(ge=1, le=16, description="search depth, two snakes")] = 3
-    depth_many: Annotated[int, Meta(ge=1, le=16, description="search depth, more snakes")] = 2
+    games: Annotated[int, Meta(ge=1, le=4096, description="games side by side in a set")] = 8
+    turns: Annotated[int, Meta(ge=1, description="turns played in each game of a set")] = 240
     explore: Annotated[Share, Meta(description="mean share of random safe moves")] = 0.1
     student_share: Annotated[Share, Meta(description="share of seats the net plays itself")] = 0.4
     student_after: Annotated[int, Meta(ge=0, description="rounds before it plays")] = 10
-    temperature: Annotated[float, Meta(gt=0, description="of the policy target, score unit")] = 60.0
-    value_scale: Annotated[float, Meta(gt=0, description="score that counts as tanh(1)")] = 1500.0
+    temperature: Annotated[float, Meta(gt=0, description="of the policy target, score unit")] = 40.0
+    value_scale: Annotated[float, Meta(gt=0, description="score that counts as tanh(1)")] = 700.0
     outcome_weight: Annotated[Share, Meta(description="share of the outcome in the value")] = 0.5
     checkpoint_seconds: Annotated[float, Meta(ge=0, description="time between checkpoints")] = 180.0
     keep: Annotated[int, Meta(ge=1, description="checkpoints kept")] = 3
@@ -136,8 +141,14 @@ class Imitation:
         span = max(config.steps - config.warmup, 1)
         return config.lr * 0.5 * (1 + math.cos(math.pi * (self.step - config.warmup) / span))
 
-    def generate(self, number: int, student: Any) -> tuple[list[Examples], dict[str, float]]:
-        """Play the games of round `number`: a pure function of the seed, round and student."""
+    def generate(
+        self, number: int, student: Net | None, stop: Callable[[], bool] = lambda: False
+    ) -> tuple[list[Examples], dict[str, float]]:
+        """Play the games of round `number`: a pure function of the seed, round and student.
+
+        Raises:
+            Cancelled: `stop()` turned true.
+        """
         config = self.config
         random = np.random.default_rng([config.seed, 3, number])
         parts: list[Examples] = []
@@ -148,34 +159,43 @@ class Imitation:
                 encoder=self.kind.encoder,
                 games=config.games,
                 turns=config.turns,
-                depth=config.depth_duel if scenario.snakes == 2 else config.depth_many,
                 explore=config.explore,
                 student_share=config.student_share,
                 temperature=config.temperature,
                 value_scale=config.value_scale,
                 outcome_weight=config.outcome_weight,
             )
-            part, found = play(scenario, recipe, int(random.integers(2**31)), student)
+            part, found = play(scenario, recipe, int(random.integers(2**31)), student, stop)
             parts.append(part)
             figures |= {f"{key}/{scenario}": value for key, value in found.items()}
         figures["generate_seconds"] = time.perf_counter() - start
         return parts, figures
 
-    def round(self, pool: ThreadPoolExecutor) -> dict[str, float]:
+    def round(
+        self, pool: ThreadPoolExecutor, stop: Callable[[], bool] = lambda: False
+    ) -> dict[str, float]:
         """Train `round_steps` updates while the next games are played; return figures.
 
         The first round has nothing to train on and waits for its own games.
+
+        Raises:
+            Cancelled: `stop()` turned true; the state is that of the round's start.
         """
         start = time.perf_counter()
         if self.rounds == 0 and len(self.replay) == 0:
-            self._take(pool.submit(self.generate, 0, None).result()[0])
+            self._take(pool.submit(self.generate, 0, None, stop).result()[0])
+        before = self._snapshot()
         student = copy.deepcopy(self.model).eval()
         number = self.rounds + 1
         plays = number > self.config.student_after
-        ahead = pool.submit(self.generate, number, student if plays else None)
-        figures = self._train(ahead)
-        trained = time.perf_counter()
-        parts, found = ahead.result()
+        ahead = pool.submit(self.generate, number, student if plays else None, stop)
+        try:
+            figures = self._train(ahead, stop)
+            trained = time.perf_counter()
+            parts, found = ahead.result()
+        except Cancelled:
+            self._rewind(before)
+            raise
         self._take(parts)
         self.wait_seconds = time.perf_counter() - trained
         self.rounds = number
@@ -196,12 +216,28 @@ class Imitation:
             self.replay.add(part)
             self.positions += len(part)
 
-    def _train(self, ahead: Future[Any]) -> dict[str, float]:
+    def _snapshot(self) -> dict[str, Any]:
+        return {
+            "model": copy.deepcopy(self.model.state_dict()),
+            "optimizer": copy.deepcopy(self.optimizer.state_dict()),
+            "batches": store.pack_generator(self.batches),
+            "step": self.step,
+        }
+
+    def _rewind(self, before: dict[str, Any]) -> None:
+        self.model.load_state_dict(before["model"])
+        self.optimizer.load_state_dict(before["optimizer"])
+        self.batches = store.unpack_generator(before["batches"])
+        self.step = before["step"]
+
+    def _train(self, ahead: Future[Any], stop: Callable[[], bool]) -> dict[str, float]:
         totals: dict[str, float] = {}
         count = min(self.config.round_steps, self.config.steps - self.step)
         for _ in range(count):
-            if ahead.done() and ahead.exception() is not None:
-                break
+            if stop():
+                raise Cancelled
+            if ahead.done():
+                ahead.result()  # an error there ends the round here
             for key, value in self._update().items():
                 totals[key] = totals.get(key, 0.0) + value / count
         return totals
@@ -309,14 +345,18 @@ def train(
 ) -> bool:
     """Train until all updates are made or `stop()` turns true; return whether it finished.
 
-    The state is saved every `checkpoint_seconds`, when stopped, and at the end. Torch is set to
+    The state is saved every `checkpoint_seconds`, when stopped, and at the end; a stop gives up
+    the round in progress, so that it takes effect at once. Torch is set to
     one thread, since the games are played in another one.
     """
     torch.set_num_threads(1)
     saved = time.monotonic()
     with ThreadPoolExecutor(1, thread_name_prefix="games") as pool:
         while not run.done and not stop():
-            figures = run.round(pool)
+            try:
+                figures = run.round(pool, stop)
+            except Cancelled:
+                break
             log(run.step, figures)
             if time.monotonic() - saved > run.config.checkpoint_seconds and not run.done:
                 save(run.checkpoint())

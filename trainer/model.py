@@ -8,6 +8,7 @@ graph, so that one byte a cell travels from the encoder to the device.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from types import MappingProxyType
 
 import torch
@@ -55,9 +56,7 @@ class ArticleNet(Net):
         if len(scale) != ARTICLE_PLANES:
             raise ValueError(f"the article net reads {ARTICLE_PLANES} planes, got {len(scale)}")
         sizes = (ARTICLE_PLANES, *ARTICLE_CHANNELS)
-        self.convs = nn.ModuleList(
-            nn.Conv2d(a, b, 3) for a, b in zip(sizes[:-1], sizes[1:], strict=True)
-        )
+        self.convs = nn.ModuleList(nn.Conv2d(a, b, 3) for a, b in pairwise(sizes))
         side = ARTICLE_VIEW - 2 * len(ARTICLE_CHANNELS)
         self.hidden = nn.Linear(ARTICLE_CHANNELS[-1] * side * side, ARTICLE_HIDDEN)
         self.value = nn.Linear(ARTICLE_HIDDEN, 1)

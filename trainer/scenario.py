@@ -1,4 +1,4 @@
-"""Kinds of games to train and measure on, written as text such as `11x11x2` or `11x11x4:3`."""
+"""Kinds of games to train and measure on, written as text such as `11x11x2` or `11x11x4@2:3`."""
 
 import re
 from collections.abc import Sequence
@@ -8,8 +8,8 @@ import numpy as np
 
 from snakekit import core
 
-PATTERN = r"\d+x\d+x\d+(/[a-z_]+)?(:\d+(\.\d+)?)?"
-"""`WIDTHxHEIGHTxSNAKES`, then `/ruleset` and `:weight` where they differ from standard and 1."""
+PATTERN = r"\d+x\d+x\d+(/[a-z_]+)?(@\d+)?(:\d+(\.\d+)?)?"
+"""`WIDTHxHEIGHTxSNAKES`, then `/ruleset` (standard), `@depth` (2) and `:weight` (1) if need be."""
 
 
 @dataclass(frozen=True)
@@ -20,6 +20,8 @@ class Scenario:
     height: int
     snakes: int
     ruleset: str = "standard"
+    depth: int = 2
+    """Turns that the labelling search looks ahead."""
     weight: float = 1.0
     """Share of the training games, relative to the other scenarios'."""
 
@@ -29,7 +31,7 @@ class Scenario:
         return self.height, self.width
 
     def __str__(self) -> str:
-        """Return the text without the weight."""
+        """Return the text without depth and weight."""
         text = f"{self.width}x{self.height}x{self.snakes}"
         return text if self.ruleset == "standard" else f"{text}/{self.ruleset}"
 
@@ -51,15 +53,22 @@ def parse(text: str) -> Scenario:
         ValueError: not of the form of `PATTERN`, or a size, ruleset or weight out of range.
     """
     if not re.fullmatch(PATTERN, text):
-        raise ValueError(f"scenario {text!r}: expected WIDTHxHEIGHTxSNAKES[/ruleset][:weight]")
+        raise ValueError(
+            f"scenario {text!r}: expected WIDTHxHEIGHTxSNAKES[/ruleset][@depth][:weight]"
+        )
     rest, _, weight = text.partition(":")
+    rest, _, depth = rest.partition("@")
     rest, _, ruleset = rest.partition("/")
     width, height, snakes = (int(part) for part in rest.split("x"))
-    scenario = Scenario(width, height, snakes, ruleset or "standard", float(weight or 1))
+    scenario = Scenario(
+        width, height, snakes, ruleset or "standard", int(depth or 2), float(weight or 1)
+    )
     if not (3 <= width <= 25 and 3 <= height <= 25 and 2 <= snakes <= 8):
         raise ValueError(f"scenario {text!r}: boards are 3x3 to 25x25 with 2 to 8 snakes")
     if scenario.ruleset not in core.RULESETS:
         raise ValueError(f"scenario {text!r}: ruleset is one of {', '.join(core.RULESETS)}")
+    if not 1 <= scenario.depth <= 16:
+        raise ValueError(f"scenario {text!r}: depth is 1 to 16")
     if scenario.weight <= 0:
         raise ValueError(f"scenario {text!r}: weight must be above 0")
     return scenario

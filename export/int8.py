@@ -1,0 +1,82 @@
+"""Static quantization to int8: QDQ nodes with ranges from observations of played games."""
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+from onnx import ModelProto
+
+from snakekit.export.observations import Sample
+from snakekit.runtime.contract import INPUT_NAME
+
+CALIBRATION_BATCH = 32
+
+
+def has_vnni() -> bool:
+    """Return whether this CPU multiplies int8 without saturating (VNNI).
+
+    Where it cannot be found out the answer is no, which costs one bit of the weights.
+    """
+    try:
+        text = Path("/proc/cpuinfo").read_text(encoding="ascii", errors="ignore")
+    except OSError:
+        return False
+    flags = next((line for line in text.splitlines() if line.startswith("flags")), "")
+    return bool({"avx512_vnni", "avx_vnni"} & set(flags.split()))
+
+
+def quantize(proto: ModelProto, samples: Sequence[Sample], *, reduce_range: bool) -> ModelProto:
+    """Return an int8 version of a float model.
+
+    Weights are signed, one scale a channel; activations are unsigned, with ranges from `samples`.
+
+    Args:
+        proto: the float model.
+        samples: observations that set the ranges of the activations.
+        reduce_range: keep weights to 7 bits, needed on CPUs without VNNI, where the sum of two
+            products of full range saturates at 16 bits.
+    """
+    # Imported here because it takes a second and only this precision needs it.
+    from onnxruntime.quantization import (
+        CalibrationDataReader,
+        CalibrationMethod,
+        QuantFormat,
+        QuantType,
+        quantize_static,
+    )
+
+    class Reader(CalibrationDataReader):  # type: ignore[misc]
+        def __init__(self) -> None:
+            self._batches: Iterator[NDArray[np.uint8]] = _batches(samples)
+
+        def get_next(self) -> dict[str, Any] | None:
+            obs = next(self._batches, None)
+            return None if obs is None else {INPUT_NAME: obs}
+
+    with tempfile.TemporaryDirectory() as folder:
+        # The library advises its own preparation by a log line; this graph needs none of it.
+        logging.getLogger().addFilter(_quiet)
+        source, target = Path(folder) / "float.onnx", Path(folder) / "int8.onnx"
+        onnx.save(onnx.shape_inference.infer_shapes(proto), source)
+        quantize_static(
+            str(source),
+            str(target),
+            Reader(),
+            quant_format=QuantFormat.QDQ,
+            activation_type=QuantType.QUInt8,
+            weight_type=QuantType.QInt8,
+            per_channel=True,
+            reduce_range=reduce_range,
+            calibrate_method=CalibrationMethod.MinMax,
+        )
+        return onnx.load(str(target))
+
+
+def _batches(samples: Sequence[Sample]) -> Iterator[NDArray[np.uint8]]:
+    for sample in samples:
+        for start in range(0, len(sample.obs), CALIBRATION_BATCH):
+            yield sample.obs[start : start + CALIBRATION_BATCH]
