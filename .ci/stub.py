@@ -11,10 +11,9 @@ STUB = Path(__file__).resolve().parents[1] / "src" / "snakekit" / "_core.pyi"
 REPLACED = {
     "typing.SupportsInt | typing.SupportsIndex": "int",
     "typing.SupportsFloat | typing.SupportsIndex": "float",
-    "__hash__: typing.ClassVar[None] = None": "__hash__: typing.ClassVar[None]  # type: ignore[assignment]",
+    "ClassVar[None] = None": "ClassVar[None]  # type: ignore[assignment]",
 }
 CONSTANTS = {
-    "ISA": "str",
     "MAX_SNAKES": "int",
     "MOVES": "tuple[str, str, str, str]",
     "PLANES": "dict[int, int]",
@@ -26,9 +25,9 @@ CONSTANTS = {
 def generate() -> str:
     """Return the stub's text."""
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "pybind11_stubgen", "snakekit._core_base", "-o", folder]
+        command = [sys.executable, "-m", "pybind11_stubgen", "snakekit._core", "-o", folder]
         subprocess.run(command, check=True, capture_output=True)
-        text = (Path(folder) / "snakekit" / "_core_base.pyi").read_text(encoding="utf-8")
+        text = (Path(folder) / "snakekit" / "_core.pyi").read_text(encoding="utf-8")
     for old, new in REPLACED.items():
         text = text.replace(old, new)
     lines = []

@@ -12,7 +12,6 @@ from typing import Any, Literal
 import msgspec
 
 import snakekit
-from snakekit import core
 from snakekit.bench.protocol import Json
 
 _PACKAGES = ("aiohttp", "msgspec", "numpy", "onnxruntime", "onnxruntime-gpu", "torch", "tensorrt")
@@ -68,7 +67,6 @@ def environment() -> Json:
         "cpu": cpu_model(),
         "cpus": len(os.sched_getaffinity(0)),
         "system": f"{platform.system()} {platform.release()}",
-        "isa": core.ISA,
         "versions": versions,
         "commit": source_commit(),
         "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),

@@ -464,10 +464,9 @@ void bind_games(py::module_& m) {
 
 }  // namespace
 
-PYBIND11_MODULE(SNAKEKIT_MODULE, m, py::mod_gil_not_used()) {
+PYBIND11_MODULE(_core, m, py::mod_gil_not_used()) {
   m.doc() = "C++ core of snakekit: rules, observations, search and batches of games.";
   py::register_exception<StateError>(m, "StateError", PyExc_ValueError);
-  m.attr("ISA") = SNAKEKIT_ISA;
   m.attr("MOVES") = py::make_tuple("up", "down", "left", "right");
   m.attr("RULESETS") =
       py::make_tuple("standard", "solo", "royale", "constrictor", "wrapped", "wrapped_constrictor");

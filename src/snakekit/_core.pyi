@@ -7,7 +7,7 @@ import collections.abc
 import numpy
 import numpy.typing
 import typing
-__all__: list[str] = ['Games', 'ISA', 'MAX_SNAKES', 'MOVES', 'PLANES', 'PLANE_SCALE', 'RULESETS', 'SearchResult', 'Searcher', 'Settings', 'Snake', 'State', 'StateError', 'greedy_move', 'random_move', 'reflex_move']
+__all__: list[str] = ['Games', 'MAX_SNAKES', 'MOVES', 'PLANES', 'PLANE_SCALE', 'RULESETS', 'SearchResult', 'Searcher', 'Settings', 'Snake', 'State', 'StateError', 'greedy_move', 'random_move', 'reflex_move']
 class StateError(ValueError):
     pass
 class Snake:
@@ -246,7 +246,6 @@ def reflex_move(state: State, seat: int) -> int:
     """
     The safe move with most room; deterministic, microseconds.
     """
-ISA: str
 MAX_SNAKES: int
 MOVES: tuple[str, str, str, str]
 PLANES: dict[int, int]
