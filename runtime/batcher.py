@@ -14,6 +14,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+CLOSE_S = 5.0
+
 Row = NDArray[np.uint8]
 Infer = Callable[[Row], tuple[NDArray[np.float32], NDArray[np.float32]]]
 
@@ -99,14 +101,17 @@ class Batcher:
         return future
 
     async def close(self) -> None:
-        """Stop after the running call; what still waits is cancelled. Safe to call twice."""
+        """Stop after the running call; what still waits is cancelled. Safe to call twice.
+
+        A call that hangs is left behind after `CLOSE_S`.
+        """
         with self._wake:
             self._closed = True
             waiting, self._queue = self._queue, deque()
             self._wake.notify()
         for item in waiting:
             item.future.cancel()
-        await asyncio.to_thread(self._thread.join)
+        await asyncio.to_thread(self._thread.join, CLOSE_S)
 
     def _work(self) -> None:
         while True:

@@ -16,6 +16,7 @@ HANDOVER_S = 0.002
 """Kept back from a deadline for waking the thread and bringing the result home."""
 LEAST_S = 0.001
 """A search is not worth starting with less time."""
+CLOSE_S = 5.0
 
 
 class SearchError(RuntimeError):
@@ -113,7 +114,7 @@ class SearchPool:
         for _ in self._threads:
             self._queue.put(None)
         for thread in self._threads:
-            await asyncio.to_thread(thread.join)
+            await asyncio.to_thread(thread.join, CLOSE_S)
 
     def _work(self) -> None:
         searcher = core.Searcher(self._table_mb)
