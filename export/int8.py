@@ -58,8 +58,6 @@ def quantize(proto: ModelProto, samples: Sequence[Sample], *, reduce_range: bool
             return None if obs is None else {INPUT_NAME: obs}
 
     with tempfile.TemporaryDirectory() as folder:
-        # The library advises its own preparation by a log line; this graph needs none of it.
-        logging.getLogger().addFilter(_quiet)
         source, target = Path(folder) / "float.onnx", Path(folder) / "int8.onnx"
         onnx.save(onnx.shape_inference.infer_shapes(proto), source)
         quantize_static(

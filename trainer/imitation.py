@@ -58,7 +58,7 @@ class ImitationConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     seed: Annotated[int, Meta(ge=0, lt=2**31, description="of weights, games and batches")] = 0
     net: Annotated[str, Meta(pattern="^(article|compact)$", description="architecture")] = "compact"
     channels: Annotated[int, Meta(ge=8, le=256, description="width of the compact net")] = 32
-    blocks: Annotated[int, Meta(ge=1, le=32, description="depth of the compact net")] = 4
+    blocks: Annotated[int, Meta(ge=1, le=32, description="depth of the compact net")] = 3
     hidden: Annotated[int, Meta(ge=8, le=1024, description="readout of the compact net")] = 64
     scenarios: Annotated[
         tuple[Text, ...],
@@ -351,7 +351,8 @@ def train(
     """
     torch.set_num_threads(1)
     saved = time.monotonic()
-    with ThreadPoolExecutor(1, thread_name_prefix="games") as pool:
+    # OpenMP counts threads for each thread that calls it, so the games' thread says it again.
+    with ThreadPoolExecutor(1, "games", torch.set_num_threads, (1,)) as pool:
         while not run.done and not stop():
             try:
                 figures = run.round(pool, stop)

@@ -102,7 +102,7 @@ class CompactNet(Net):
     """
 
     def __init__(
-        self, scale: Sequence[float], *, channels: int = 32, blocks: int = 4, hidden: int = 64
+        self, scale: Sequence[float], *, channels: int = 32, blocks: int = 3, hidden: int = 64
     ) -> None:
         """Create the net; `channels` and `blocks` size the trunk, `hidden` the readout."""
         super().__init__(scale)
@@ -145,7 +145,7 @@ class NetKind:
 NETS: Mapping[str, NetKind] = MappingProxyType(
     {
         "article": NetKind(1, (ARTICLE_VIEW, ARTICLE_VIEW), ArticleNet, {}),
-        "compact": NetKind(2, None, CompactNet, {"channels": 32, "blocks": 4, "hidden": 64}),
+        "compact": NetKind(2, None, CompactNet, {"channels": 32, "blocks": 3, "hidden": 64}),
     }
 )
 
