@@ -10,6 +10,7 @@
 #include "encode.h"
 #include "games.h"
 #include "maps.h"
+#include "measure.h"
 #include "players.h"
 #include "rules.h"
 #include "search/search.h"
@@ -462,6 +463,20 @@ void bind_games(py::module_& m) {
            "lost, 2 draw.");
 }
 
+void bind_measures(py::module_& m) {
+  m.def(
+      "measure_turns",
+      [](int width, int height, int snakes, std::uint64_t seed, const Settings& settings,
+         double seconds) {
+        const py::gil_scoped_release nogil;
+        const auto r = measure_turns(width, height, snakes, seed, settings, seconds);
+        return std::pair{r.count, r.seconds};
+      },
+      py::arg("width"), py::arg("height"), py::arg("snakes"), py::arg("seed"),
+      py::arg_v("settings", Settings{}, "Settings()"), py::kw_only(), py::arg("seconds") = 0.5,
+      "Steps recorded games by the rules alone; returns turns and seconds on this thread.");
+}
+
 }  // namespace
 
 PYBIND11_MODULE(_core, m, py::mod_gil_not_used()) {
@@ -484,4 +499,5 @@ PYBIND11_MODULE(_core, m, py::mod_gil_not_used()) {
   bind_players(m);
   bind_search(m);
   bind_games(m);
+  bind_measures(m);
 }

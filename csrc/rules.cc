@@ -280,8 +280,9 @@ bool may_starve(const State<T>& s, int seat) {
 }
 
 template <class T>
-bool starves_at(const State<T>& s, int seat, int to) {
-  if (s.h.food.test(to)) return false;
+bool dies_at(const State<T>& s, int seat, int to) {
+  // A single segment grows onto its own head and collides with itself.
+  if (s.h.food.test(to)) return s.h.snake[seat].length == 1;
   const int health = s.h.snake[seat].health - 1;
   if (!s.hazard.test(to)) return health <= 0;
   return after_hazard(health, s.layers[to], s.rules.hazard_damage) <= 0;
@@ -311,7 +312,7 @@ int safe_mask(const State<T>& s, int seat) {
   int mask = 0;
   for (int m = 0; m < kMoves; ++m) {
     const auto to = s.geo->next[head][m];
-    if (s.on_board(to) && !blocked.test(to) && !starves_at(s, seat, to)) mask |= 1 << m;
+    if (s.on_board(to) && !blocked.test(to) && !dies_at(s, seat, to)) mask |= 1 << m;
   }
   return mask;
 }

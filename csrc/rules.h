@@ -34,7 +34,8 @@ void unmake(State<T>& s, const Undo<T>& undo);
 template <class T>
 int legal_mask(const State<T>& s, int seat);
 
-// Bit m: move m is not certain death this turn, whatever the others do.
+// Bit m: move m is not certain death this turn, whatever the others do on the board. (A body also
+// opens when its owner leaves the board in the same turn; nobody is to count on that.)
 template <class T>
 int safe_mask(const State<T>& s, int seat);
 
