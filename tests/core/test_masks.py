@@ -107,7 +107,7 @@ def starting(rng: random.Random, ruleset: str, health: int) -> State:
 def test_masks_of_random_games(ruleset, health):
     rng = random.Random(f"{ruleset} {health}")
     refused = allowed = 0
-    for _ in range(12):
+    for _ in range(25):
         start = starting(rng, ruleset, health)
         for state in play(start, rng, 25):
             if state.game_over():
