@@ -8,7 +8,7 @@ Arrivals<T>::Arrivals(const State<T>& s) {
   std::array<Set, T::kSnakes> reach;
   for (int i = 0; i < s.seats; ++i) {
     if (!s.alive(i)) continue;
-    turn[i].fill(0);
+    turn[i].fill(kNever);
     reach[i].set(s.head(i));
   }
   Vacating<T> bodies(s);

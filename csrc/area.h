@@ -65,8 +65,10 @@ class Vacating {
 
 inline constexpr int kMaxArrival = 64;
 
-// Arrival turn of every living seat at every cell, 0 where it does not come within kMaxArrival
-// turns; the own head's cell counts as arrival 1 less than its neighbours and is left at 0.
+// Arrival turn of every living seat at every cell, kNever where it does not come within
+// kMaxArrival turns; nobody arrives at the cell of its own head.
+inline constexpr std::uint8_t kNever = 255;
+
 template <class T>
 struct Arrivals {
   std::array<std::array<std::uint8_t, T::kCells>, T::kSnakes> turn;

@@ -73,29 +73,47 @@ void encode_v1(const State<T>& s, int seat, std::uint8_t* out) {
 
 namespace {
 
+// Offsets of cells inside the planes of a view that may be larger than the board.
 template <class T>
 class V2Writer {
  public:
-  V2Writer(const State<T>& s, PlaneView out) : s_(s), out_(out), width_(s.geo->width) {}
+  V2Writer(const State<T>& s, PlaneView out)
+      : geo_(*s.geo),
+        out_(out.data),
+        stride_(out.rows * out.cols),
+        cols_(out.cols),
+        gap_(out.cols - geo_.width) {}
 
   std::uint8_t& cell(int plane, int c) {
-    const int row = c / width_;
-    return out_.data[(plane * out_.rows + row) * out_.cols + (c - row * width_)];
+    return out_[plane * stride_ + c + (gap_ == 0 ? 0 : geo_.row[c] * gap_)];
   }
   void fill(int plane, int value) {
-    for (int y = 0; y < s_.geo->height; ++y) {
-      std::memset(out_.data + (plane * out_.rows + y) * out_.cols, clip(value),
-                  static_cast<std::size_t>(width_));
+    if (gap_ == 0) {
+      std::memset(out_ + plane * stride_, clip(value), static_cast<std::size_t>(geo_.cells));
+      return;
+    }
+    for (int y = 0; y < geo_.height; ++y) {
+      std::memset(out_ + plane * stride_ + y * cols_, clip(value),
+                  static_cast<std::size_t>(geo_.width));
     }
   }
-  void mark(int plane, const typename State<T>::Set& set) {
-    set.for_each([&](int c) { cell(plane, c) = 1; });
+  void copy(int plane, const std::uint8_t* cells) {
+    if (gap_ == 0) {
+      std::memcpy(out_ + plane * stride_, cells, static_cast<std::size_t>(geo_.cells));
+      return;
+    }
+    for (int y = 0; y < geo_.height; ++y) {
+      std::memcpy(out_ + plane * stride_ + y * cols_, cells + y * geo_.width,
+                  static_cast<std::size_t>(geo_.width));
+    }
   }
 
  private:
-  const State<T>& s_;
-  PlaneView out_;
-  int width_;
+  const Geometry<T>& geo_;
+  std::uint8_t* out_;
+  int stride_;
+  int cols_;
+  int gap_;
 };
 
 template <class T>
@@ -103,12 +121,13 @@ void v2_snake(const State<T>& s, int i, int own, V2Writer<T>& w) {
   const auto& k = s.h.snake[i];
   const int body_plane = i == own ? kOwnBody : kOtherBodies;
   const int difference = k.length - s.h.snake[own].length;
+  const int length_plane = difference >= 0 ? kLongerBodies : kShorterBodies;
+  const std::uint8_t length_value = clip(difference >= 0 ? difference + 1 : -difference);
+  // From the tail, so that of stacked segments the one that stays longest is left.
   for (int j = k.length - 1; j >= 0; --j) {
     const int c = s.segment(i, j);
     w.cell(body_plane, c) = clip(k.length - j);
-    if (i == own) continue;
-    w.cell(difference >= 0 ? kLongerBodies : kShorterBodies, c) =
-        clip(difference >= 0 ? difference + 1 : -difference);
+    if (i != own) w.cell(length_plane, c) = length_value;
   }
   if (i == own) {
     w.cell(kOwnHead, s.head(i)) = 1;
@@ -118,28 +137,49 @@ void v2_snake(const State<T>& s, int i, int own, V2Writer<T>& w) {
   w.cell(kOtherHealth, s.head(i)) = clip(k.health);
 }
 
+// Plain loops over bytes, which compilers turn into vector instructions.
 template <class T>
 void v2_areas(const State<T>& s, const Arrivals<T>& arrivals, int own, V2Writer<T>& w) {
-  const int length = s.h.snake[own].length;
-  const bool alive = s.alive(own);
-  for (int c = 0; c < s.geo->cells; ++c) {
-    const int mine = alive ? arrivals.turn[own][c] : 0;
-    int other = 0;
-    bool longer_tie = false;
-    for (int i = 0; i < s.seats; ++i) {
-      if (i == own || !s.alive(i)) continue;
-      const int t = arrivals.turn[i][c];
-      if (t == 0) continue;
-      if (other == 0 || t < other) other = t;
-      longer_tie |= t == mine && s.h.snake[i].length >= length;
-      if (t == 1) w.cell(s.h.snake[i].length >= length ? kLongerThreat : kShorterThreat, c) = 1;
-    }
-    if (mine != 0) w.cell(kOwnArrival, c) = static_cast<std::uint8_t>(kMaxArrival + 1 - mine);
-    if (other != 0) w.cell(kOtherArrival, c) = static_cast<std::uint8_t>(kMaxArrival + 1 - other);
-    const bool first = mine != 0 && (other == 0 || mine < other || (mine == other && !longer_tie));
-    if (first) w.cell(kOwnArea, c) = 1;
-    if (other != 0 && !first) w.cell(kOtherArea, c) = 1;
+  using Cells = std::array<std::uint8_t, T::kCells>;
+  const int n = s.geo->cells;
+  Cells mine;
+  Cells longer;
+  Cells shorter;
+  longer.fill(kNever);
+  shorter.fill(kNever);
+  if (s.alive(own)) {
+    mine = arrivals.turn[own];
+  } else {
+    mine.fill(kNever);
   }
+  for (int i = 0; i < s.seats; ++i) {
+    if (i == own || !s.alive(i)) continue;
+    const auto& turn = arrivals.turn[i];
+    auto& soonest = s.h.snake[i].length >= s.h.snake[own].length ? longer : shorter;
+    for (int c = 0; c < n; ++c) soonest[c] = std::min(soonest[c], turn[c]);
+  }
+  const auto nearness = [](std::uint8_t turn) {
+    return turn == kNever ? std::uint8_t{0} : static_cast<std::uint8_t>(kMaxArrival + 1 - turn);
+  };
+  const auto plot = [&](int plane, auto&& value) {
+    Cells cells;
+    for (int c = 0; c < n; ++c) cells[c] = static_cast<std::uint8_t>(value(c));
+    w.copy(plane, cells.data());
+  };
+  const auto first = [&](int c) {
+    return static_cast<std::uint8_t>(mine[c] < longer[c]) &
+           static_cast<std::uint8_t>(mine[c] <= shorter[c]) &
+           static_cast<std::uint8_t>(mine[c] != kNever);
+  };
+  plot(kLongerThreat, [&](int c) { return longer[c] == 1; });
+  plot(kShorterThreat, [&](int c) { return shorter[c] == 1; });
+  plot(kOwnArrival, [&](int c) { return nearness(mine[c]); });
+  plot(kOtherArrival, [&](int c) { return nearness(std::min(longer[c], shorter[c])); });
+  plot(kOwnArea, first);
+  plot(kOtherArea, [&](int c) {
+    return static_cast<std::uint8_t>(std::min(longer[c], shorter[c]) != kNever) &
+           static_cast<std::uint8_t>(first(c) == 0);
+  });
 }
 
 }  // namespace
@@ -153,7 +193,7 @@ void encode_v2(const State<T>& s, const Arrivals<T>& arrivals, int seat, PlaneVi
     if (i != seat && s.alive(i)) v2_snake(s, i, seat, w);
   }
   if (s.alive(seat)) v2_snake(s, seat, seat, w);
-  w.mark(kFood, s.h.food);
+  s.h.food.for_each([&](int c) { w.cell(kFood, c) = 1; });
   s.hazard.for_each([&](int c) {
     const int harm = s.layers[c] * s.rules.hazard_damage;
     w.cell(kHarm, c) = clip(harm);

@@ -73,6 +73,7 @@ void Geometry<T>::fill(int w, int h, bool wrap) {
     for (int x = 0; x < w; ++x) {
       const int c = y * w + x;
       board.set(c);
+      row[c] = static_cast<std::uint8_t>(y);
       if (x > 0) not_left.set(c);
       if (x == 0) left.set(c);
       if (x < w - 1) not_right.set(c);

@@ -53,6 +53,7 @@ struct Geometry {
   int height = 0;
   int cells = 0;
   bool wrapped = false;
+  std::array<std::uint8_t, T::kCells> row{};               // y of a cell
   std::array<std::array<Cell, kMoves>, T::kCodes> next{};  // neighbour in the direction of a move
   Set board, not_left, not_right, left, right, bottom, top;
 
