@@ -262,7 +262,7 @@ class Engine:
             return None
         result = future.result()
         if result is None:
-            self.metrics.fallback("search", "busy")
+            self.metrics.fallback("search", "no_time")
             return None
         self.metrics.search_seconds.observe(result.seconds)
         self.metrics.search_depth.observe(result.depth)

@@ -56,6 +56,54 @@ def count(client: Any, name: str, **labels: str) -> float:
     return client.engine.metrics.registry.get_sample_value("snakekit_" + name, labels) or 0.0
 
 
+async def test_every_batch_size_is_warmed_up(make_client: Any, monkeypatch: Any) -> None:
+    sizes: list[int] = []
+
+    class Counting(RandomBackend):
+        def infer(self, batch: Any) -> Any:
+            sizes.append(len(batch))
+            return super().infer(batch)
+
+    use(monkeypatch, Counting())
+    client = await make_client(opened=False)
+    assert not client.engine.ready
+    await client.engine.open()
+    assert set(sizes) == set(FAST.batch_sizes)
+    assert client.engine.ready
+
+
+async def test_one_safe_move_asks_nobody(make_client: Any, send: Any, request_json: Any) -> None:
+    client = await make_client(msgspec.structs.replace(FAST, budget_ms=400))
+    corner = [{"x": 0, "y": 0}, {"x": 0, "y": 1}, {"x": 0, "y": 2}]
+    request_json["board"]["snakes"][0]["body"] = corner
+    started = time.perf_counter()
+    assert await send(client, "/move", request_json) == (200, {"move": "right"})
+    assert time.perf_counter() - started < 0.3
+    assert count(client, "decisions_total", reason="forced") == 1
+    assert count(client, "policy_batch_size_count") == 0
+
+
+async def test_proofs_override_the_policy(
+    make_client: Any, send: Any, request_json: Any, monkeypatch: Any
+) -> None:
+    class WantsLeft(RandomBackend):
+        def infer(self, batch: Any) -> Any:
+            policy, value = super().infer(batch)
+            policy[:] = [0, 0, 9, 0]
+            return policy, value
+
+    use(monkeypatch, WantsLeft())
+    # Left is a dead end of one square; right leads out.
+    mine = [(2, 0), (2, 1), (1, 1), (0, 1), (0, 2), (1, 2), (2, 2), (3, 2)]
+    request_json["board"]["snakes"][0]["body"] = [{"x": x, "y": y} for x, y in mine]
+    request_json["board"]["food"] = request_json["board"]["hazards"] = []
+    client = await make_client(msgspec.structs.replace(FAST, budget_ms=300))
+    assert await send(client, "/move", request_json) == (200, {"move": "right"})
+    assert count(client, "decisions_total", reason="search_avoids_loss") == 1
+    alone = await make_client(msgspec.structs.replace(FAST, mode="policy"))
+    assert await send(alone, "/move", request_json) == (200, {"move": "left"})
+
+
 @pytest.mark.parametrize("mode", ["hybrid", "policy"])
 async def test_a_hanging_policy_costs_no_answer(
     make_client: Any, send: Any, request_json: Any, monkeypatch: Any, mode: Any

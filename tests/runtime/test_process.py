@@ -11,6 +11,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -68,11 +69,17 @@ def wait_ready(url: str) -> None:
         time.sleep(0.02)
 
 
-def test_start_answer_stop(start: Callable[..., Started], request_json: Any) -> None:
-    process, url, metrics, began = start("--author", "me", SNAKEKIT_MODE="policy")
+def test_start_answer_stop(
+    start: Callable[..., Started], request_json: Any, tmp_path: Path
+) -> None:
+    file = tmp_path / "serve.toml"
+    file.write_text('color = "#010203"\nauthor = "file"\nmode = "search"\n')
+    words = ("--author", "me", "--config", str(file))
+    process, url, metrics, began = start(*words, SNAKEKIT_MODE="policy")
     status, body = get(url + "/")
     assert time.perf_counter() - began < START_S
-    assert (status, json.loads(body)["author"]) == (200, "me")
+    facts = json.loads(body)
+    assert (status, facts["author"], facts["color"]) == (200, "me", "#010203")
     wait_ready(url)
     assert post(url + "/move", request_json)[1]["move"] in ("up", "left", "right")
     assert b'snakekit_decisions_total{reason="policy"} 1.0' in get(metrics)[1]
