@@ -90,3 +90,5 @@ def _set_up_logs(level: str) -> None:
     logger.handlers = [handler]
     logger.setLevel(logging.WARNING)
     logging.getLogger("snakekit").setLevel(level.upper())
+    # aiohttp logs a traceback for every broken transfer; our own errors are logged before.
+    logging.getLogger("aiohttp.server").setLevel(logging.CRITICAL)

@@ -69,6 +69,9 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
     ] = "#2e7d5b"
     head: Annotated[str, Meta(max_length=64, description="head of the snake")] = "default"
     tail: Annotated[str, Meta(max_length=64, description="tail of the snake")] = "default"
+    version: Annotated[
+        str, Meta(max_length=64, description="version told to the site; none: the program's")
+    ] = ""
     body_limit: Annotated[
         int, Meta(ge=1024, le=64 << 20, description="largest request body, bytes")
     ] = 1 << 20

@@ -75,7 +75,7 @@ def info(config: ServerConfig) -> dict[str, str]:
         "color": config.color,
         "head": config.head,
         "tail": config.tail,
-        "version": __version__,
+        "version": config.version or __version__,
     }
     return {key: value for key, value in facts.items() if value}
 

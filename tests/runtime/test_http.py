@@ -354,13 +354,13 @@ async def test_four_seats_of_one_game_at_once(
 
 async def test_endpoints(make_client: Any, send: Any, request_json: Json) -> None:
     config = msgspec.structs.replace(
-        FAST, author="me", color="#123456", head="pixel", tail="curled"
+        FAST, author="me", color="#123456", head="pixel", tail="curled", version="7"
     )
     client = await make_client(config)
     async with client.get("/") as response:
         facts = await response.json()
-    assert facts.pop("version")
     assert facts == {
+        "version": "7",
         "apiversion": "1",
         "author": "me",
         "color": "#123456",

@@ -47,7 +47,7 @@ def start() -> Iterator[Callable[..., Started]]:
         process.communicate()
 
 
-def get(url: str) -> tuple[int, bytes]:
+def get(url: str | urllib.request.Request) -> tuple[int, bytes]:
     try:
         with urllib.request.urlopen(url, timeout=5) as response:
             return response.status, response.read()
@@ -83,6 +83,10 @@ def test_start_answer_stop(
     wait_ready(url)
     assert post(url + "/move", request_json)[1]["move"] in ("up", "left", "right")
     assert b'snakekit_decisions_total{reason="policy"} 1.0' in get(metrics)[1]
+    broken = urllib.request.Request(
+        url + "/move", data=b"not gzip", headers={"Content-Encoding": "gzip"}
+    )
+    assert get(broken)[0] == 400
     process.send_signal(signal.SIGTERM)
     out, err = process.communicate(timeout=10)
     assert process.returncode == 0
