@@ -202,3 +202,17 @@ async def test_concurrent_moves_share_inference(
     assert all(status == 200 for status, _ in await asyncio.gather(*tasks))
     assert count(client, "policy_batch_size_sum") == 9
     assert count(client, "policy_batch_size_count") == 2
+
+
+async def test_closing_leaves_no_thread(make_client: Any, send: Any, request_json: Any) -> None:
+    def ours() -> list[str]:
+        names = [thread.name for thread in threading.enumerate()]
+        return [name for name in names if name == "policy" or name.startswith("search-")]
+
+    assert ours() == []
+    client = await make_client()
+    await send(client, "/move", request_json)
+    assert len(ours()) == 3
+    await client.engine.close()
+    assert ours() == []
+    assert (await send(client, "/move", request_json))[0] == 200
