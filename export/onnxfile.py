@@ -1,5 +1,6 @@
 """Nets as ONNX: exported, checked, marked with their card, described."""
 
+import contextlib
 import logging
 import os
 import warnings
@@ -10,7 +11,7 @@ from typing import Any
 import msgspec
 import onnx
 import torch
-from google.protobuf.message import DecodeError
+from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 from onnx import ModelProto, TensorProto
 
 from snakekit.runtime.contract import CARD_KEY, INPUT_NAME, OUTPUT_NAMES, ModelCard, dump_card
@@ -117,7 +118,8 @@ def write_file(path: Path, blob: bytes) -> None:
             os.fsync(file.fileno())
         temporary.replace(path)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            temporary.unlink()
         raise ModelFileError(f"{path}: cannot be written: {error.strerror}") from None
 
 

@@ -5,6 +5,8 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+Name = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+
 
 class ExportConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Options of an export."""
@@ -12,10 +14,7 @@ class ExportConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     precision: Annotated[
         Literal["fp32", "int8"], Meta(description="numbers that the model computes with")
     ] = "fp32"
-    name: Annotated[
-        str | None,
-        Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", description="the model's and file's name"),
-    ] = None
+    name: Annotated[Name | None, Meta(description="the model's and file's name")] = None
     seed: Annotated[int, Meta(ge=0, lt=2**31, description="of random weights and games")] = 0
     observations: Annotated[
         int, Meta(ge=64, le=1_000_000, description="positions of played games that the gate tries")

@@ -247,11 +247,10 @@ def restore_model(checkpoint: Checkpoint, *, origin: str) -> Net:
 
 def optimizer_arrays(optimizer: torch.optim.Optimizer, model: torch.nn.Module) -> Arrays:
     """Return the optimizer's tensors as arrays named `<kind>/<parameter>`."""
-    names = {parameter: name for name, parameter in model.named_parameters()}
     return {
-        f"{kind}/{names[parameter]}": value.detach().cpu().numpy().copy()
-        for parameter, kinds in optimizer.state.items()
-        for kind, value in kinds.items()
+        f"{kind}/{name}": value.detach().cpu().numpy().copy()
+        for name, parameter in model.named_parameters()
+        for kind, value in optimizer.state.get(parameter, {}).items()
         if isinstance(value, Tensor)
     }
 
@@ -284,7 +283,7 @@ def unpack_generator(state: Mapping[str, Any]) -> np.random.Generator:
     Raises:
         CheckpointError: not such a state.
     """
-    bits = np.random.PCG64()
+    bits: Any = np.random.PCG64()
     try:
         bits.state = dict(state)
     except (ValueError, TypeError, KeyError) as error:

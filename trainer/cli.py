@@ -186,6 +186,6 @@ def run(args: argparse.Namespace) -> int:
     """Run the chosen method; exit codes 0 done, 1 stopped before the end, 2 bad input."""
     try:
         return METHODS[args.method].run(args)
-    except (OptionError, CheckpointError, ValueError) as error:
+    except (OptionError, CheckpointError, ValueError, OSError) as error:
         print(f"snakekit train: {error}", file=sys.stderr)
         return BAD_INPUT

@@ -32,7 +32,7 @@ def _by_state(move: Callable[[core.State, int, int], int]) -> Opponent:
 def _by_search(depth: int) -> Opponent:
     def choose(games: core.Games, rows: NDArray[np.int32], seed: int) -> NDArray[Any]:
         del seed
-        return games.search(rows, max_depth=depth, threads=1).argmax(1)
+        return np.asarray(games.search(rows, max_depth=depth, threads=1).argmax(1))
 
     return choose
 

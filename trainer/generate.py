@@ -68,13 +68,13 @@ def mask_array(masks: NDArray[np.uint8]) -> NDArray[np.bool_]:
 def random_allowed(allowed: NDArray[np.bool_], generator: np.random.Generator) -> NDArray[np.intp]:
     """Return one uniformly random allowed move a row; any move where none is allowed."""
     keys = generator.random(allowed.shape)
-    return np.where(allowed, keys + 1.0, keys).argmax(-1)
+    return np.asarray(np.where(allowed, keys + 1.0, keys).argmax(-1), np.intp)
 
 
 def best_allowed(logits: NDArray[np.float32], allowed: NDArray[np.bool_]) -> NDArray[np.intp]:
     """Return the arg max over allowed moves a row; over all moves where none is allowed."""
     free = allowed | ~allowed.any(-1, keepdims=True)
-    return np.where(free, logits, -np.inf).argmax(-1)
+    return np.asarray(np.where(free, logits, -np.inf).argmax(-1), np.intp)
 
 
 def infer(

@@ -106,7 +106,7 @@ class Imitation:
         self.scenarios = parse_all(config.scenarios)
         torch.manual_seed(config.seed)
         model = build(config.net, config.net_options())
-        self.model = model.to(memory_format=torch.channels_last)
+        self.model: Net = model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         self.optimizer = torch.optim.AdamW(
             self.model.parameters(), lr=config.lr, weight_decay=config.weight_decay
         )
@@ -256,7 +256,7 @@ class Imitation:
         value_loss = functional.mse_loss(guess[:, 0], value)
         loss = policy_loss + config.value_weight * value_loss
         self.optimizer.zero_grad(set_to_none=True)
-        loss.backward()
+        torch.autograd.backward(loss)
         norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), config.grad_norm)
         if not torch.isfinite(norm):
             raise FloatingPointError(f"gradients are not finite at step {self.step}")

@@ -41,6 +41,11 @@ def tiny_checkpoint(seed: int = 0, step: int = 7) -> Checkpoint:
     )
 
 
+@pytest.fixture(autouse=True)
+def one_thread() -> None:
+    torch.set_num_threads(1)
+
+
 @pytest.fixture
 def tiny() -> Checkpoint:
     return tiny_checkpoint()
