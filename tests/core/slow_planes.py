@@ -1,0 +1,143 @@
+"""Both layouts of planes once more, cell by cell from their tables: slow and independent."""
+
+import numpy as np
+from core_boards import STEPS, Point, on_board
+
+from snakekit.core import State
+
+SIDE = 23
+TURNS = 64
+
+
+def living(state: State) -> list[int]:
+    return [i for i in range(state.num_snakes) if state.alive(i)]
+
+
+def slow_v1(state: State, seat: int) -> np.ndarray:
+    total = np.zeros((17, SIDE, SIDE), dtype=np.int64)
+    snakes = state.snakes()
+    hx, hy = snakes[seat].body[0]
+
+    def add(plane: int, point: Point, value: int) -> None:
+        row, col = point[1] - hy + SIDE // 2, point[0] - hx + SIDE // 2
+        if 0 <= row < SIDE and 0 <= col < SIDE:
+            total[plane, row, col] += value
+
+    ours = len(snakes[seat].body)
+    alive = living(state)
+    for i in alive:
+        body = snakes[i].body
+        add(0, body[0], snakes[i].health)
+        for from_tail, point in enumerate(reversed(body), 1):
+            add(1, point, 1)
+            add(2, point, min(255, from_tail))
+        if len(body) > 1 and body[-1] == body[-2]:
+            add(7, body[-1], 1)
+        if i == seat:
+            add(6, body[0], 1)
+            continue
+        if len(body) >= ours:
+            add(3, body[0], 1)
+        for point in body:
+            if len(body) >= ours:
+                add(8, point, len(body) - ours + 1)
+            else:
+                add(9, point, ours - len(body))
+    for point in state.food():
+        add(4, point, 1)
+    for x in range(state.width):
+        for y in range(state.height):
+            add(5, (x, y), 1)
+            if len(alive) >= 2:
+                add(10 + len(alive) - 2, (x, y), 1)
+    return np.minimum(total, 255).astype(np.uint8)
+
+
+def beside(state: State, point: Point) -> list[Point]:
+    out = []
+    for dx, dy in STEPS:
+        x, y = point[0] + dx, point[1] + dy
+        if state.settings.ruleset.startswith("wrapped"):
+            x, y = x % state.width, y % state.height
+        if on_board(state, (x, y)):
+            out.append((x, y))
+    return out
+
+
+def arrivals(state: State) -> dict[int, dict[Point, int]]:
+    """First turn of each head on each cell, if bodies move on and nobody eats."""
+    alive = living(state)
+    bodies = {i: state.snakes()[i].body for i in alive}
+    open_at: dict[Point, int] = {}
+    for body in bodies.values():
+        for j, point in enumerate(body):
+            open_at[point] = max(open_at.get(point, 0), len(body) - j)
+    near = {(x, y): beside(state, (x, y)) for x in range(state.width) for y in range(state.height)}
+    found = {}
+    for i in alive:
+        head = bodies[i][0]
+        reached = {head: 0}
+        rim = set(near[head])
+        for turn in range(1, TURNS + 1):
+            fresh = {p for p in rim if open_at.get(p, 0) <= turn}
+            reached |= dict.fromkeys(fresh, turn)
+            rim = (rim | {p for q in fresh for p in near[q]}) - reached.keys()
+        del reached[head]
+        found[i] = reached
+    return found
+
+
+def slow_v2(state: State, seat: int) -> np.ndarray:
+    rules = state.settings
+    out = np.zeros((22, state.height, state.width), dtype=np.int64)
+    snakes = state.snakes()
+    ours = len(snakes[seat].body)
+    alive = living(state)
+    others = [i for i in alive if i != seat]
+    reached = arrivals(state)
+    mine = reached.get(seat, {})
+    theirs = {i: reached[i] for i in others}
+    out[0] = 1
+    for i in alive:
+        body = snakes[i].body
+        x, y = body[0]
+        out[1 if i == seat else 3, y, x] = 1
+        for j, (bx, by) in enumerate(body):
+            plane = 2 if i == seat else 4
+            out[plane, by, bx] = max(out[plane, by, bx], min(255, len(body) - j))
+            if i != seat and len(body) >= ours:
+                out[5, by, bx] = len(body) - ours + 1
+            elif i != seat:
+                out[6, by, bx] = ours - len(body)
+        if i == seat:
+            continue
+        out[13, y, x] = snakes[i].health
+        for (cx, cy), turn in theirs[i].items():
+            if turn == 1:
+                out[7 if len(body) >= ours else 8, cy, cx] = 1
+    for x, y in state.food():
+        out[9, y, x] = 1
+    for x, y in state.hazards():
+        if y < state.height:
+            out[10, y, x] += max(0, rules.hazard_damage)
+            out[11, y, x] += max(0, -rules.hazard_damage)
+    out[12] = snakes[seat].health
+    for x in range(state.width):
+        for y in range(state.height):
+            us = mine.get((x, y))
+            soonest = min((t[x, y] for t in theirs.values() if (x, y) in t), default=None)
+            rival = any(theirs[i].get((x, y)) == us and len(snakes[i].body) >= ours for i in others)
+            if us is not None:
+                out[14, y, x] = TURNS + 1 - us
+            if soonest is not None:
+                out[15, y, x] = TURNS + 1 - soonest
+            first = us is not None and (
+                soonest is None or us < soonest or (us == soonest and not rival)
+            )
+            out[16, y, x] = first
+            out[17, y, x] = soonest is not None and not first
+    out[18] = ours
+    out[19] = len(others)
+    out[20] = rules.ruleset in ("wrapped", "wrapped_constrictor")
+    out[21] = rules.ruleset in ("constrictor", "wrapped_constrictor")
+    return np.minimum(out, 255).astype(np.uint8)
