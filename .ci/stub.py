@@ -14,6 +14,7 @@ REPLACED = {
     "ClassVar[None] = None": "ClassVar[None]  # type: ignore[assignment]",
 }
 CONSTANTS = {
+    "CAUSES": "tuple[str, ...]",
     "MAX_SNAKES": "int",
     "MOVES": "tuple[str, str, str, str]",
     "PLANES": "dict[int, int]",

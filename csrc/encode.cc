@@ -17,58 +17,142 @@ void add(std::uint8_t& cell, int value) {
 
 std::uint8_t clip(int value) { return static_cast<std::uint8_t>(std::clamp(value, 0, 255)); }
 
-// One snake seen from another, all 23x23 planes that depend on it.
-template <class T, class Plot>
-void v1_snake(const State<T>& s, int seat, int own, Plot&& plot) {
-  const auto& k = s.h.snake[seat];
-  const int difference = k.length - s.h.snake[own].length;
-  for (int i = 0; i < k.length; ++i) {
-    const int c = s.segment(seat, i);
-    plot(1, c, 1);
-    plot(2, c, std::min(255, k.length - i));
-    if (seat == own) continue;
-    if (difference >= 0) {
-      plot(8, c, std::min(255, difference + 1));
-    } else {
-      plot(9, c, std::min(255, -difference));
+constexpr int kV1Area = kV1Side * kV1Side;
+constexpr int kV1Centre = kV1Side / 2;
+
+// The part of the view that lies on the board, and the plane that tells how many live.
+struct V1Frame {
+  int row0;
+  int row1;
+  int col0;
+  int col1;
+  int count_plane;  // -1 with fewer than two living
+
+  void fill(std::uint8_t* out, int value) const {
+    if (col1 <= col0) return;
+    for (int row = row0; row < row1; ++row) {
+      const auto n = static_cast<std::size_t>(col1 - col0);
+      std::memset(out + 5 * kV1Area + row * kV1Side + col0, value, n);
+      if (count_plane < 0) continue;
+      std::memset(out + count_plane * kV1Area + row * kV1Side + col0, value, n);
     }
   }
-  plot(0, s.head(seat), k.health);
-  if (seat != own && difference >= 0) plot(3, s.head(seat), 1);
-  if (s.tail_stacked(seat)) plot(7, s.tail(seat), 1);
+};
+
+// Which planes a written cell can have touched, so that they can be cleared again.
+enum V1Mark : int { kSegment = 0, kEnd = 1 << 10, kFoodCell = 2 << 10, kMarkBits = 3 << 10 };
+
+void v1_clear(std::uint8_t* out, int mark) {
+  std::uint8_t* cell = out + (mark & ~kMarkBits);
+  switch (mark & kMarkBits) {
+    case kSegment:
+      for (const int plane : {1, 2, 8, 9}) cell[plane * kV1Area] = 0;
+      break;
+    case kEnd:
+      for (const int plane : {0, 3, 6, 7}) cell[plane * kV1Area] = 0;
+      break;
+    default:
+      cell[4 * kV1Area] = 0;
+  }
+}
+
+// Places of the board in the view of one head.
+template <class T>
+struct V1View {
+  const Geometry<T>& geo;
+  int dx;
+  int dy;
+
+  V1View(const State<T>& s, int seat) : geo(*s.geo) {
+    const auto [x, y] = geo.point(s.head(seat));
+    dx = kV1Centre - x;
+    dy = kV1Centre - y;
+  }
+  // Offset inside a plane, -1 outside the view.
+  [[nodiscard]] int offset(int cell) const {
+    const auto [x, y] = geo.point(cell);
+    const auto col = static_cast<unsigned>(x + dx);
+    const auto row = static_cast<unsigned>(y + dy);
+    return col < kV1Side && row < kV1Side ? static_cast<int>(row * kV1Side + col) : -1;
+  }
+};
+
+template <class T, class F>
+void v1_snake(const State<T>& s, int i, int own, const V1View<T>& view, std::uint8_t* out,
+              F&& wrote) {
+  const auto& k = s.h.snake[i];
+  const int difference = k.length - s.h.snake[own].length;
+  const int plane = i == own ? -1 : (difference >= 0 ? 8 : 9);
+  const int value = std::min(255, difference >= 0 ? difference + 1 : -difference);
+  for (int j = 0; j < k.length; ++j) {
+    const int at = view.offset(s.segment(i, j));
+    if (at < 0) continue;
+    add(out[kV1Area + at], 1);
+    add(out[2 * kV1Area + at], std::min(255, k.length - j));
+    if (plane >= 0) add(out[plane * kV1Area + at], value);
+    wrote(kSegment | at);
+  }
+  if (const int at = view.offset(s.head(i)); at >= 0) {
+    add(out[at], k.health);
+    if (i != own && difference >= 0) add(out[3 * kV1Area + at], 1);
+    if (i == own) out[6 * kV1Area + at] = 1;
+    wrote(kEnd | at);
+  }
+  if (!s.tail_stacked(i)) return;
+  if (const int at = view.offset(s.tail(i)); at >= 0) {
+    add(out[7 * kV1Area + at], 1);
+    wrote(kEnd | at);
+  }
+}
+
+// Writes everything into planes that are zero; `wrote(mark)` hears of each single cell.
+template <class T, class F>
+V1Frame v1_planes(const State<T>& s, int seat, std::uint8_t* out, F&& wrote) {
+  const V1View<T> view(s, seat);
+  for (int i = 0; i < s.seats; ++i) {
+    if (s.alive(i)) v1_snake(s, i, seat, view, out, wrote);
+  }
+  for (int i = 0; i < s.h.num_food; ++i) {
+    const int at = view.offset(s.food[i]);
+    if (at < 0) continue;
+    out[4 * kV1Area + at] = 1;
+    wrote(kFoodCell | at);
+  }
+  const V1Frame frame{std::max(0, view.dy), std::min(kV1Side, s.geo->height + view.dy),
+                      std::max(0, view.dx), std::min(kV1Side, s.geo->width + view.dx),
+                      s.living() >= 2 ? 10 + std::min(s.living(), 8) - 2 : -1};
+  frame.fill(out, 1);
+  return frame;
 }
 
 }  // namespace
 
 template <class T>
 void encode_v1(const State<T>& s, int seat, std::uint8_t* out) {
-  constexpr int area = kV1Side * kV1Side;
-  constexpr int centre = kV1Side / 2;
-  std::memset(out, 0, static_cast<std::size_t>(kV1Planes) * area);
-  const auto [hx, hy] = s.geo->point(s.head(seat));
-  const auto plot = [&](int plane, int cell, int value) {
-    const auto [x, y] = s.geo->point(cell);
-    const int col = x - hx + centre;
-    const int row = y - hy + centre;
-    if (col < 0 || row < 0 || col >= kV1Side || row >= kV1Side) return;
-    add(out[plane * area + row * kV1Side + col], value);
-  };
-  for (int i = 0; i < s.seats; ++i) {
-    if (s.alive(i)) v1_snake(s, i, seat, plot);
+  std::memset(out, 0, static_cast<std::size_t>(kV1Planes) * kV1Area);
+  v1_planes(s, seat, out, [](int) {});
+}
+
+template <class T>
+void encode_v1(const State<T>& s, int seat, std::uint8_t* out, V1Trace& trace) {
+  if (trace.count < 0) {
+    std::memset(out, 0, static_cast<std::size_t>(kV1Planes) * kV1Area);
+  } else {
+    V1Frame{trace.rows[0], trace.rows[1], trace.cols[0], trace.cols[1], trace.count_plane}.fill(out,
+                                                                                                0);
+    for (int i = 0; i < trace.count; ++i) v1_clear(out, trace.mark[i]);
   }
-  for (int i = 0; i < s.h.num_food; ++i) plot(4, s.food[i], 1);
-  if (s.alive(seat)) plot(6, s.head(seat), 1);
-  const int count_plane = s.living() >= 2 ? 10 + std::min(s.living(), 8) - 2 : -1;
-  const int x0 = std::max(0, centre - hx);
-  const int x1 = std::min(kV1Side, s.geo->width - hx + centre);
-  for (int row = std::max(0, centre - hy); row < std::min(kV1Side, s.geo->height - hy + centre);
-       ++row) {
-    if (x1 <= x0) break;
-    std::memset(out + 5 * area + row * kV1Side + x0, 1, static_cast<std::size_t>(x1 - x0));
-    if (count_plane >= 0)
-      std::memset(out + count_plane * area + row * kV1Side + x0, 1,
-                  static_cast<std::size_t>(x1 - x0));
-  }
+  int n = 0;
+  const V1Frame f = v1_planes(s, seat, out, [&](int mark) {
+    if (n < V1Trace::kMarks) trace.mark[n] = static_cast<std::uint16_t>(mark);
+    ++n;
+  });
+  trace.count = static_cast<std::int16_t>(n <= V1Trace::kMarks ? n : -1);
+  trace.rows[0] = static_cast<std::int8_t>(f.row0);
+  trace.rows[1] = static_cast<std::int8_t>(f.row1);
+  trace.cols[0] = static_cast<std::int8_t>(f.col0);
+  trace.cols[1] = static_cast<std::int8_t>(f.col1);
+  trace.count_plane = static_cast<std::int8_t>(f.count_plane);
 }
 
 namespace {
@@ -207,8 +291,9 @@ void encode_v2(const State<T>& s, const Arrivals<T>& arrivals, int seat, PlaneVi
   if (s.rules.constrictor) w.fill(kConstrictor, 1);
 }
 
-#define SNAKEKIT_ENCODE(T)                                      \
-  template void encode_v1(const State<T>&, int, std::uint8_t*); \
+#define SNAKEKIT_ENCODE(T)                                                \
+  template void encode_v1(const State<T>&, int, std::uint8_t*, V1Trace&); \
+  template void encode_v1(const State<T>&, int, std::uint8_t*);           \
   template void encode_v2(const State<T>&, const Arrivals<T>&, int, PlaneView)
 
 SNAKEKIT_ENCODE(Small);

@@ -56,6 +56,20 @@ struct PlaneView {
 template <class T>
 void encode_v1(const State<T>& s, int seat, std::uint8_t* out);
 
+// What the last observation left in a buffer, so that the next one need not clear all of it.
+struct V1Trace {
+  static constexpr int kMarks = 1000;
+  std::array<std::uint16_t, kMarks> mark;  // where single cells were written, and what kind
+  std::int16_t count = -1;                 // -1: unknown, the whole buffer has to be cleared
+  std::int8_t rows[2] = {0, 0};
+  std::int8_t cols[2] = {0, 0};
+  std::int8_t count_plane = -1;
+};
+
+// The same planes into a buffer that only this function writes, with its trace.
+template <class T>
+void encode_v1(const State<T>& s, int seat, std::uint8_t* out, V1Trace& trace);
+
 // Writes kV2Planes planes; cells beyond the board are zero.
 template <class T>
 void encode_v2(const State<T>& s, const Arrivals<T>& arrivals, int seat, PlaneView out);

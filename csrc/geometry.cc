@@ -40,8 +40,7 @@ auto Geometry<T>::code(int x, int y) const -> Cell {
 }
 
 template <class T>
-std::pair<int, int> Geometry<T>::point(int code) const {
-  if (code < cells) return {code % width, code / width};
+std::pair<int, int> Geometry<T>::beyond(int code) const {
   const int stride = width + 2 * T::kBorder;
   int i = code - cells;
   if constexpr (T::kBorder == 1) {

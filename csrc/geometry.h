@@ -62,7 +62,11 @@ struct Geometry {
            y < height + T::kBorder;
   }
   [[nodiscard]] Cell code(int x, int y) const;
-  [[nodiscard]] std::pair<int, int> point(int code) const;
+  [[nodiscard]] std::pair<int, int> point(int code) const {
+    if (code >= cells) [[unlikely]]
+      return beyond(code);
+    return {code - row[code] * width, row[code]};
+  }
 
   // All cells next to one of `s`, on the board.
   [[nodiscard]] Set neighbours(const Set& s) const {
@@ -75,6 +79,7 @@ struct Geometry {
   static const Geometry& get(int width, int height, bool wrapped);
 
  private:
+  [[nodiscard]] std::pair<int, int> beyond(int code) const;
   [[nodiscard]] Set wrapped_neighbours(const Set& s) const;
   void fill(int w, int h, bool wrap);
 };

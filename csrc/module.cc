@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 
+#include "bind.h"
 #include "board.h"
 #include "encode.h"
 #include "games.h"
@@ -499,5 +500,6 @@ PYBIND11_MODULE(_core, m, py::mod_gil_not_used()) {
   bind_players(m);
   bind_search(m);
   bind_games(m);
+  bind_env(m);
   bind_measures(m);
 }

@@ -7,7 +7,7 @@ import collections.abc
 import numpy
 import numpy.typing
 import typing
-__all__: list[str] = ['Games', 'MAX_SNAKES', 'MOVES', 'PLANES', 'PLANE_SCALE', 'RULESETS', 'SearchResult', 'Searcher', 'Settings', 'Snake', 'State', 'StateError', 'greedy_move', 'random_move', 'reflex_move']
+__all__: list[str] = ['CAUSES', 'Games', 'MAX_SNAKES', 'MOVES', 'PLANES', 'PLANE_SCALE', 'RULESETS', 'Scenario', 'SearchResult', 'Searcher', 'Settings', 'Snake', 'State', 'StateError', 'VectorEnv', 'greedy_move', 'measure_turns', 'random_move', 'reflex_move']
 class StateError(ValueError):
     pass
 class Snake:
@@ -234,9 +234,156 @@ class Games:
     @property
     def seats(self) -> int:
         ...
+class Scenario:
+    """
+    One kind of game and how often it is drawn.
+    """
+    def __init__(self, width: int = 11, height: int = 11, snakes: int = 4, settings: Settings = ..., weight: float = 1.0) -> None:
+        ...
+    @property
+    def height(self) -> int:
+        ...
+    @property
+    def settings(self) -> Settings:
+        ...
+    @property
+    def snakes(self) -> int:
+        ...
+    @property
+    def weight(self) -> float:
+        ...
+    @property
+    def width(self) -> int:
+        ...
+class VectorEnv:
+    """
+    Many games stepped together; every array is a view of the same memory for the life of the environment.
+    """
+    def __init__(self, scenarios: collections.abc.Sequence[Scenario], *, count: int, seed: int, encoder: int = 2, threads: int = 1, max_turns: int = 0) -> None:
+        """
+        Each game draws its scenario by weight at every start. Seeds make all of it repeatable, whatever the threads.
+        """
+    def encode(self, version: int, rows: typing.Annotated[numpy.typing.ArrayLike, numpy.int32]) -> numpy.typing.NDArray[numpy.uint8]:
+        """
+        Observations of rows, in any version.
+        """
+    def reset(self) -> None:
+        """
+        Starts every game of the current episode again.
+        """
+    def search(self, rows: typing.Annotated[numpy.typing.ArrayLike, numpy.int32], *, max_depth: int, budget_us: int = 0) -> numpy.typing.NDArray[numpy.float32]:
+        """
+        Search scores float32 [n, 4] of rows int32 [n, 2] of (game, seat); -inf for moves that are not legal.
+        """
+    def state(self, game: int) -> State:
+        """
+        A copy of one game's board.
+        """
+    def step(self, moves: typing.Annotated[numpy.typing.ArrayLike, numpy.int8]) -> None:
+        """
+        Plays one turn of every game: int8 [count, seats]. Finished games start anew at once.
+        """
+    @property
+    def alive(self) -> numpy.typing.NDArray[numpy.bool]:
+        """
+        bool [count, seats]: takes part in the next step.
+        """
+    @property
+    def ate(self) -> numpy.typing.NDArray[numpy.bool]:
+        """
+        bool [count, seats]: ate in the last step.
+        """
+    @property
+    def bytes_per_game(self) -> int:
+        """
+        Memory beside the arrays.
+        """
+    @property
+    def causes(self) -> numpy.typing.NDArray[numpy.uint8]:
+        """
+        uint8 [count, seats]: index into CAUSES of a death in the last step, 0 if none.
+        """
+    @property
+    def count(self) -> int:
+        ...
+    @property
+    def episodes(self) -> numpy.typing.NDArray[numpy.int32]:
+        """
+        int32 [count]: games finished so far.
+        """
+    @property
+    def final_obs(self) -> numpy.typing.NDArray[numpy.uint8]:
+        """
+        Last observation of seats cut off by max_turns, for bootstrapping.
+        """
+    @property
+    def healths(self) -> numpy.typing.NDArray[numpy.int16]:
+        """
+        int16 [count, seats] of living seats.
+        """
+    @property
+    def kills(self) -> numpy.typing.NDArray[numpy.uint8]:
+        """
+        uint8 [count, seats]: snakes that died against this head in the last step.
+        """
+    @property
+    def lengths(self) -> numpy.typing.NDArray[numpy.int16]:
+        """
+        int16 [count, seats] of living seats.
+        """
+    @property
+    def masks(self) -> numpy.typing.NDArray[numpy.bool]:
+        """
+        bool [count, seats, 4]: not certain death; all true where no move is safe.
+        """
+    @property
+    def obs(self) -> numpy.typing.NDArray[numpy.uint8]:
+        """
+        uint8 [count, seats, planes, rows, cols].
+        """
+    @property
+    def results(self) -> numpy.typing.NDArray[numpy.int8]:
+        """
+        int8 [count, seats]: 0 goes on, 1 won, -1 lost, 2 draw.
+        """
+    @property
+    def rewards(self) -> numpy.typing.NDArray[numpy.float32]:
+        """
+        float32 [count, seats]: +1 won, -1 lost or tied, else 0.
+        """
+    @property
+    def scenarios(self) -> numpy.typing.NDArray[numpy.int32]:
+        """
+        int32 [count]: index into the mix.
+        """
+    @property
+    def seats(self) -> int:
+        ...
+    @property
+    def terminated(self) -> numpy.typing.NDArray[numpy.bool]:
+        """
+        bool [count, seats]: the last step decided the result.
+        """
+    @property
+    def threads(self) -> int:
+        ...
+    @property
+    def truncated(self) -> numpy.typing.NDArray[numpy.bool]:
+        """
+        bool [count, seats]: the last step cut the game off.
+        """
+    @property
+    def turns(self) -> numpy.typing.NDArray[numpy.int32]:
+        """
+        int32 [count]: turn of the position shown.
+        """
 def greedy_move(state: State, seat: int, seed: int) -> int:
     """
     Towards the nearest food it can reach in safety.
+    """
+def measure_turns(width: int, height: int, snakes: int, seed: int, settings: Settings = ..., *, seconds: float = 0.5) -> tuple[int, float]:
+    """
+    Steps recorded games by the rules alone; returns turns and seconds on this thread.
     """
 def random_move(state: State, seat: int, seed: int) -> int:
     """
@@ -246,6 +393,7 @@ def reflex_move(state: State, seat: int) -> int:
     """
     The safe move with most room; deterministic, microseconds.
     """
+CAUSES: tuple[str, ...]
 MAX_SNAKES: int
 MOVES: tuple[str, str, str, str]
 PLANES: dict[int, int]
