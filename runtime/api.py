@@ -169,8 +169,6 @@ def position(request: Request) -> Position | None:
         _state(request, snakes)
     except core.StateError as error:
         raise RequestError(422, "invalid", _state_sentence(str(error))) from None
-    if not you.body or len(listed) == MAX_LIVING:
-        return None
     try:
         return Position(_state(request, [*snakes, _snake(you)]), len(snakes))
     except core.StateError:

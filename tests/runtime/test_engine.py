@@ -127,8 +127,11 @@ async def test_a_hanging_policy_costs_no_answer(
     assert count(client, "decisions_total", reason=reason.value) == 3
     assert count(client, "deadline_misses_total") == 0
     await asyncio.sleep(0.05)
+    request_json["game"]["timeout"] = 5000
     await send(client, "/move", request_json)
     assert count(client, "fallbacks_total", stage="policy", cause="deadline") == 3
+    # The first call hung; the two that waited behind it were dropped with their requests.
+    assert count(client, "policy_batch_size_sum") == 2
 
 
 async def test_not_finite_falls_back_to_search(

@@ -405,6 +405,8 @@ async def test_an_unexpected_error_still_moves(
     monkeypatch.setattr("snakekit.runtime.engine.decide", broken)
     status, answer = await send(client, "/move", request_json)
     assert (status, answer["move"] in legal_words(request_json)) == (200, True)
+    reflexes = ("snakekit_decisions_total", {"reason": "reflex"})
+    assert client.engine.metrics.registry.get_sample_value(*reflexes) == 1
     monkeypatch.setattr("snakekit.runtime.engine.position", broken)
     assert (await send(client, "/move", request_json))[0] == 200
     count = client.engine.metrics.registry.get_sample_value(
