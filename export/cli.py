@@ -77,6 +77,8 @@ def _show(path: Path) -> int:
     found = describe(path)
     console = Console()
     table = Table(title=path.name, show_header=False, title_justify="left")
+    table.add_column()
+    table.add_column(overflow="fold")
     table.add_row("size", f"{found.bytes:,} bytes")
     table.add_row("parameters", f"{found.parameters:,}")
     table.add_row("opset", f"{found.opset} (IR version {found.ir_version})")

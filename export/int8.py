@@ -1,5 +1,7 @@
 """Static quantization to int8: QDQ nodes with ranges from observations of played games."""
 
+import contextlib
+import logging
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -57,7 +59,7 @@ def quantize(proto: ModelProto, samples: Sequence[Sample], *, reduce_range: bool
             obs = next(self._batches, None)
             return None if obs is None else {INPUT_NAME: obs}
 
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, _quiet():
         source, target = Path(folder) / "float.onnx", Path(folder) / "int8.onnx"
         onnx.save(onnx.shape_inference.infer_shapes(proto), source)
         quantize_static(
@@ -72,6 +74,17 @@ def quantize(proto: ModelProto, samples: Sequence[Sample], *, reduce_range: bool
             calibrate_method=CalibrationMethod.MinMax,
         )
         return onnx.load(str(target))
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Hold back the library's advice to run its own preparation, which this graph does not need."""
+    before = logging.root.manager.disable
+    logging.disable(logging.WARNING)
+    try:
+        yield
+    finally:
+        logging.disable(before)
 
 
 def _batches(samples: Sequence[Sample]) -> Iterator[NDArray[np.uint8]]:
