@@ -185,3 +185,12 @@ async def test_a_client_that_leaves_frees_the_search(
         await writer.drain()
         await shut(writer)
     assert (await send(client, "/move", request_json))[0] == 200
+
+
+async def test_a_giant_body_is_refused_before_it_comes(client: Any) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", client.server.port)
+    writer.write(head(10**12) + b"{")
+    answer = await asyncio.wait_for(reader.readuntil(b"}"), 5)
+    await shut(writer)
+    assert answer.startswith(b"HTTP/1.1 413")
+    assert b"body: too large" in answer
