@@ -1,0 +1,449 @@
+"""The search: proofs against brute force, what it reports, and how it is stopped."""
+
+import contextlib
+import json
+import random
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+from core_boards import DATA, from_json, play, scattered, snake, target, to_json
+from make_signature import nodes
+from slow_search import (
+    DRAW_SCORE,
+    WIN_SCORE,
+    decided_part,
+    lost,
+    move_loses,
+    move_wins,
+    pessimistic,
+    positions,
+    sane_replies,
+    value,
+    won,
+)
+
+from snakekit.core import Searcher, Settings, State
+
+PATIENCE = 30  # seconds that a thread may take on a machine busy with other work
+
+
+def fixed(state: State, seat: int, depth: int, **rest: object):
+    return Searcher(1).search(state, seat, budget_us=0, max_depth=depth, **rest)
+
+
+def seats(states: Iterator[State]) -> Iterator[tuple[State, int]]:
+    """One seat of each board, in turn, so that all places in the list are seen."""
+    for i, state in enumerate(states):
+        living = state.living()
+        yield state, living[i % len(living)]
+
+
+# What brute force can walk through in reasonable time.
+DEPTH = {2: 4, 3: 3, 4: 2}
+
+
+def compare_proofs(states: Iterator[State], depths: dict[int, int]) -> Counter:
+    """Assert every label and count them by what was found."""
+    seen: Counter = Counter()
+    for state, seat in seats(states):
+        n = len(state.living())
+        found = fixed(state, seat, depths[n])
+        replies = sane_replies(state, seat)
+        seen["boards", n] += 1
+        for move in range(4):
+            label = found.labels[move]
+            if found.scores[move] is None:
+                assert label == "none"
+                continue
+            loses = move_loses(state, seat, move, found.depth, replies)
+            wins = move_wins(state, seat, move, found.depth)
+            about = f"seat {seat} move {move} of {json.dumps(to_json(state))}: {label}"
+            assert label != "loss" or loses, f"false proof of loss: {about}"
+            assert label != "win" or wins, f"false proof of a win: {about}"
+            if n == 2:
+                # The last completed depth has proved all that can be proved within it.
+                assert label == ("loss" if loses else "win" if wins else "none"), about
+            elif label == "none" and (loses or wins):
+                # With more rivals a sacrifice of one can help the others; the search leaves it out.
+                seen["missed", n] += 1
+            seen[label, n] += 1
+            if label == "none":
+                assert found.distances[move] == 0
+                continue
+            prove = move_loses if label == "loss" else move_wins
+            turns = found.distances[move]
+            assert 1 <= turns <= found.depth
+            assert prove(state, seat, move, turns), about
+            if n == 2:
+                assert turns == 1 or not prove(state, seat, move, turns - 1), about
+            seen["distance", turns] += 1
+    return seen
+
+
+def test_proofs_hold_by_brute_force():
+    seen = compare_proofs(positions(1, 150), DEPTH)
+    assert seen["loss", 2] > 50
+    assert seen["win", 2] > 20
+    assert seen["none", 2] > 50
+    assert seen["loss", 3] + seen["loss", 4] > 20
+    assert sum(count for (kind, d), count in seen.items() if kind == "distance" and d > 1) > 20
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_many_proofs_hold_by_brute_force(capsys):
+    seen = compare_proofs(positions(2, 2400), {2: 6, 3: 4, 4: 2})
+    seen += compare_proofs(positions(3, 400, (3, 3, 4)), {2: 6, 3: 3, 4: 3})
+    with capsys.disabled():
+        print()
+        for key, count in sorted(seen.items(), key=str):
+            print(*key, count)
+    assert seen["loss", 2] > 1000
+    assert seen["win", 2] > 300
+    assert seen["win", 3] > 10
+    # The sacrifices left out are rare.
+    assert seen["missed", 3] + seen["missed", 4] < 0.05 * (seen["loss", 3] + seen["loss", 4])
+
+
+def test_proofs_hold_when_the_table_knows_other_positions():
+    searcher = Searcher(1)
+    labels = Counter()
+    for state, seat in seats(positions(4, 150)):
+        found = searcher.search(state, seat, budget_us=0, max_depth=DEPTH[len(state.living())])
+        for move, label in enumerate(found.labels):
+            labels[label] += 1
+            turns = found.distances[move]
+            if label == "loss":
+                assert move_loses(state, seat, move, turns)
+            elif label == "win":
+                assert move_wins(state, seat, move, turns)
+    assert labels["loss"] > 50
+    assert labels["win"] > 20
+
+
+def test_two_payoffs_need_no_linear_program():
+    pytest.importorskip("scipy")
+    survive = {"loss": 0.0, "draw": 1.0, "win": 1.0, "open": 1.0}
+    triumph = {"loss": 0.0, "draw": 0.0, "win": 1.0, "open": 0.0}
+    found = Counter()
+    for state, seat in seats(positions(5, 40, (2, 2, 2, 3))):
+        depth = 2 if len(state.living()) == 2 else 1
+        alive, win = value(state, seat, depth, survive), value(state, seat, depth, triumph)
+        assert lost(state, seat, depth) == (alive < 1e-7)
+        assert won(state, seat, depth) == (win > 1 - 1e-7)
+        found["lost"] += alive < 1e-7
+        found["won"] += win > 1 - 1e-7
+    assert min(found["lost"], found["won"]) >= 3
+    # Where neither holds the value can be strictly between: two exits, one pursuer.
+    assert value(contested(), 0, 1, survive) == pytest.approx(0.5)
+    assert not lost(contested(), 0, 1)
+
+
+def test_decided_scores_are_those_of_the_plain_minimax():
+    kinds = Counter()
+    for state, seat in seats(positions(6, 150)):
+        for proof in ("sound", "article"):
+            found = fixed(state, seat, DEPTH[len(state.living())], proof=proof)
+            for move, score in enumerate(found.scores):
+                if score is None:
+                    continue
+                want = pessimistic(state, seat, move, found.depth)
+                assert decided_part(score) == want
+                kinds[want if want == DRAW_SCORE else (want > 0) - (want < 0)] += 1
+    assert len(kinds) == 4
+    assert min(kinds.values()) > 20
+
+
+def test_the_best_move_goes_by_label_then_score():
+    for state, seat in seats(positions(7, 150)):
+        found = fixed(state, seat, 3)
+        tried = [m for m in range(4) if found.scores[m] is not None]
+
+        def rank(m: int) -> tuple:
+            label, turns = found.labels[m], found.distances[m]  # noqa: B023 - used at once
+            order = {"win": (2, -turns), "none": (1, 0), "loss": (0, turns)}[label]
+            return (*order, found.scores[m])  # noqa: B023
+
+        assert rank(found.best) == max(rank(m) for m in tried)
+        assert found.pv[0] == found.best
+
+
+LONG = [(0, 2), (1, 2), (2, 2), (3, 2), (4, 2)]
+
+
+def test_a_win_in_one_turn_is_taken_at_once():
+    """The other can only leave its corner onto the square that the longer snake takes."""
+    state = State(7, 7, [snake("a", LONG), snake("b", [(0, 0), (1, 0), (2, 0), (3, 0)])])
+    found = fixed(state, 0, 4)
+    assert (found.best, found.labels[1], found.distances[1]) == (1, "win", 1)
+    assert found.scores[1] == WIN_SCORE - 1
+    assert (found.stopped, found.depth) == ("proved", 1)
+
+
+def test_of_two_losses_the_later_one_is_played():
+    """A dead end of five turns, or the wall of it at once."""
+    wall = [(2, 0), (1, 0), (1, 1), (1, 2), (1, 3), (1, 4), (1, 5), (1, 6)]
+    state = State(7, 7, [snake("a", [(0, 4), (0, 5), (0, 6)]), snake("b", wall)])
+    found = fixed(state, 0, 7)
+    assert found.labels == ["none", "loss", "none", "loss"]
+    assert found.scores == [None, 5 - WIN_SCORE, None, 1 - WIN_SCORE]
+    assert (found.best, found.distances[1], found.distances[3]) == (1, 5, 1)
+    assert found.stopped == "proved"
+
+
+ENCLOSED = [(1, 0), (0, 0), (0, 1), (1, 1), (1, 2)]
+FORCED = [(3, 0), (3, 1), (4, 1), (4, 0), (4, 0)]
+
+
+def test_a_draw_is_better_than_a_loss_and_worse_than_anything_else():
+    """Both can only go to (2, 0); equal lengths die together."""
+    state = State(5, 5, [snake("a", ENCLOSED), snake("b", FORCED)])
+    found = fixed(state, 0, 4)
+    assert found.scores == [1 - WIN_SCORE, None, None, DRAW_SCORE]
+    assert found.labels == ["loss", "none", "none", "none"]
+    assert found.best == 3
+    longer = State(5, 5, [snake("a", [*ENCLOSED, (2, 2)]), snake("b", FORCED)])
+    assert fixed(longer, 0, 4).scores[3] == WIN_SCORE - 1
+    free = State(5, 5, [snake("a", [*ENCLOSED[:3], (0, 2), (0, 3)]), snake("b", FORCED)])
+    found = fixed(free, 0, 4)
+    assert found.best == 0
+    assert found.scores[3] == DRAW_SCORE < found.scores[0]
+
+
+def contested() -> State:
+    """Either exit can be met by the longer snake, though not both at once."""
+    longer = [(1, 1), (2, 1), (3, 1), (4, 1), (5, 1)]
+    return State(7, 7, [snake("a", [(0, 0)] * 3), snake("b", longer)])
+
+
+def test_a_contested_square_is_a_risk_and_not_a_loss():
+    state = contested()
+    sound, article = fixed(state, 0, 1), fixed(state, 0, 1, proof="article")
+    assert sound.scores == article.scores == [1 - WIN_SCORE, None, None, 1 - WIN_SCORE]
+    assert sound.labels == ["none"] * 4
+    assert article.labels == ["loss", "none", "none", "loss"]
+    assert not move_loses(state, 0, 0, 3)
+
+
+def test_the_plain_rule_claims_losses_that_are_none():
+    false = true = 0
+    for state, seat in seats(positions(8, 100)):
+        found = fixed(state, seat, 2, proof="article")
+        for move, label in enumerate(found.labels):
+            if label == "win":
+                assert move_wins(state, seat, move, found.depth)
+            elif label == "loss":
+                holds = move_loses(state, seat, move, found.depth)
+                true, false = true + holds, false + (not holds)
+    assert true > 30
+    assert false > 10
+
+
+def test_the_recorded_number_of_nodes():
+    entries = json.loads((DATA / "search_signature.json").read_text(encoding="utf-8"))
+    assert len(entries) == 6
+    for entry in entries:
+        state = from_json(entry["board"])
+        assert nodes(state, entry["depth"]) == entry["nodes"]
+        assert nodes(state, entry["depth"]) == entry["nodes"]
+
+
+def open_board(snakes: int = 2) -> State:
+    return State.new_game(11, 11, list("abcdefgh"[:snakes]), 5)
+
+
+def test_fixed_depth_is_reached_and_deeper_costs_more():
+    results = [fixed(open_board(), 0, depth) for depth in (1, 2, 3, 4)]
+    assert [r.depth for r in results] == [1, 2, 3, 4]
+    assert {r.stopped for r in results} == {"depth"}
+    assert sorted({r.nodes for r in results}) == [r.nodes for r in results]
+    assert all(abs(s) < -DRAW_SCORE for s in results[-1].scores if s is not None)
+
+
+@pytest.mark.parametrize("snakes", [1, 2, 4, 8])
+def test_one_turn_is_searched_whatever_the_budget(snakes):
+    state = open_board(snakes)
+    found = Searcher(1).search(state, snakes - 1, budget_us=1)
+    assert found.stopped == "time"
+    assert found.depth >= 1
+    assert found.scores[found.best] is not None
+    assert state.legal_mask(snakes - 1) >> found.best & 1
+
+
+def test_a_budget_ends_the_search():
+    found = Searcher(1).search(open_board(), 0, budget_us=20_000)
+    assert found.stopped == "time"
+    assert found.depth >= 1
+    assert 0 < found.seconds < PATIENCE
+    deep = Searcher(1).search(open_board(), 0, budget_us=200_000)
+    assert deep.nodes > found.nodes
+
+
+def test_a_forced_move_does_not_use_up_the_budget():
+    corner = snake("a", [(0, 0), (0, 1), (0, 2), (0, 3)])
+    state = State(11, 11, [corner, snake("b", [(9, 9), (9, 8), (9, 7)])])
+    found = Searcher(1).search(state, 0, budget_us=60_000_000)
+    assert (found.best, found.stopped) == (3, "single")
+    assert found.seconds < PATIENCE
+
+
+class Running:
+    """A search on its own thread that would never end by itself."""
+
+    def __init__(self) -> None:
+        self.searcher = Searcher(1)
+        self.result = None
+        self.thread = threading.Thread(target=self.work, daemon=True)
+
+    def work(self) -> None:
+        # A test that uses the same searcher may be inside it at this moment.
+        while self.result is None:
+            with contextlib.suppress(RuntimeError):
+                self.result = self.searcher.search(open_board(), 0, budget_us=0)
+
+    def stop(self) -> None:
+        # A cancellation that comes before the search begins has no effect, so repeat it.
+        limit = time.monotonic() + PATIENCE
+        while self.thread.is_alive() and time.monotonic() < limit:
+            self.searcher.cancel()
+            self.thread.join(0.01)
+        assert not self.thread.is_alive()
+
+
+def test_a_search_is_cancelled_from_another_thread():
+    running = Running()
+    running.thread.start()
+    time.sleep(0.05)
+    assert running.thread.is_alive()
+    running.stop()
+    assert running.result.stopped == "cancelled"
+    assert running.result.depth >= 1
+    # The same searcher works again afterwards.
+    again = running.searcher.search(open_board(), 0, budget_us=0, max_depth=2)
+    assert (again.depth, again.stopped) == (2, "depth")
+
+
+def test_a_busy_searcher_refuses_a_second_search():
+    running = Running()
+    running.thread.start()
+    refused = ""
+    limit = time.monotonic() + PATIENCE
+    try:
+        while not refused and time.monotonic() < limit:
+            try:
+                running.searcher.search(open_board(), 0, budget_us=0, max_depth=1)
+            except RuntimeError as error:
+                refused = str(error)
+        assert "busy" in refused
+        assert running.thread.is_alive()
+    finally:
+        running.stop()
+
+
+def test_other_threads_run_while_one_searches():
+    span = []
+
+    def work() -> None:
+        begin = time.perf_counter()
+        Searcher(1).search(open_board(), 0, budget_us=400_000)
+        span.extend([begin, time.perf_counter()])
+
+    thread = threading.Thread(target=work)
+    ticks = []
+    thread.start()
+    while thread.is_alive():
+        ticks.append(time.perf_counter())
+        time.sleep(0.001)
+    begin, end = span
+    margin = (end - begin) / 4
+    assert any(begin + margin < tick < end - margin for tick in ticks)
+
+
+def test_priors_order_the_root_and_change_no_proof():
+    for state, seat in seats(positions(9, 40)):
+        plain = fixed(state, seat, 2)
+        for favourite in range(4):
+            priors = [0.1] * 4
+            priors[favourite] = 0.7
+            found = fixed(state, seat, 2, priors=priors)
+            assert (found.labels, found.distances) == (plain.labels, plain.distances)
+            assert decided_part(found.scores[found.best]) == decided_part(plain.scores[plain.best])
+
+
+def test_the_line_of_a_lone_snake_can_be_played():
+    rng = random.Random(3)
+    for _ in range(30):
+        state = scattered(rng, 6, 6, 1, Settings(solo=True), food=3)
+        for _ in play(state, rng, rng.randint(3, 40)):
+            pass
+        if not state.living():
+            continue
+        found = fixed(state, 0, 5)
+        assert 1 <= len(found.pv) <= max(found.depth, 1)
+        assert found.labels == ["none"] * 4
+        for move in found.pv:
+            if state.legal_mask(0):
+                assert state.legal_mask(0) >> move & 1
+            assert state.safe_mask(0) == 0 or state.safe_mask(0) >> move & 1
+            state.step([move])
+
+
+def test_lines_begin_with_legal_moves():
+    for state, seat in seats(positions(10, 100)):
+        found = fixed(state, seat, 3)
+        legal = state.legal_mask(seat)
+        assert legal == 0 or legal >> found.best & 1
+        assert 1 <= len(found.pv) <= found.depth
+        assert all(0 <= move < 4 for move in found.pv)
+        for move, score in enumerate(found.scores):
+            assert (score is None) == (legal != 0 and not legal >> move & 1)
+
+
+def test_a_lone_survivor_still_gets_a_move():
+    """The engine asks the winner once more, on a board whose ruleset knows no end."""
+    gone = snake("b", [(5, 5), (5, 4)], eliminated_cause="head-collision")
+    for others in ([], [gone]):
+        state = State(7, 7, [snake("a", [(0, 0), (0, 1), (0, 2)]), *others])
+        found = Searcher(1).search(state, 0, budget_us=50_000)
+        assert found.best == 3
+        assert found.labels == ["none"] * 4
+        assert target(state, 0, found.best) == (1, 0)
+
+
+def test_five_rivals_are_searched_but_nothing_is_claimed():
+    """Beyond four the far ones are not followed, so that no proof would hold."""
+    corner = snake("a", [(0, 0), (0, 1), (0, 2)])
+    spots = [(4, 4), (6, 6), (8, 8), (10, 10), (2, 10)]
+    others = [snake(f"o{i}", [at] * 3) for i, at in enumerate(spots)]
+    longer = snake("o0", [(1, 1), (1, 2), (1, 3), (1, 4), (2, 4), (2, 5), (2, 6), (2, 7)])
+    # Up is the neck and right is where the longer one comes.
+    state = State(11, 11, [corner, longer, *others[1:]])
+    found = fixed(state, 0, 2)
+    assert found.scores == [None, None, None, 1 - WIN_SCORE]
+    assert found.labels == ["none"] * 4
+
+
+def test_wrong_calls_are_refused():
+    gone = snake("b", [(5, 5)], eliminated_cause="out-of-health")
+    state = State(7, 7, [snake("a", [(1, 1)]), gone])
+    searcher = Searcher(1)
+    with pytest.raises(ValueError, match="seat 1 is dead"):
+        searcher.search(state, 1, budget_us=0, max_depth=1)
+    with pytest.raises(IndexError, match="seat 2 is outside"):
+        searcher.search(state, 2, budget_us=0, max_depth=1)
+    for changed, message in (
+        ({"budget_us": -1}, "budget_us"),
+        ({"max_depth": 0}, "max_depth"),
+        ({"priors": [0.5, 0.5]}, "priors"),
+        ({"proof": "hope"}, "proof: 'hope' is unknown"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            searcher.search(state, 0, **{"budget_us": 0, "max_depth": 1, **changed})
+    for size in (0, 65537):
+        with pytest.raises(ValueError, match="table_mb"):
+            Searcher(size)
+    # A refused call leaves the searcher free.
+    assert searcher.search(state, 0, budget_us=0, max_depth=1).depth == 1
