@@ -173,14 +173,14 @@ async def test_engine_timeouts_and_overhead_are_learned(
     make_client: Any, send: Any, request_json: Any
 ) -> None:
     client = await make_client()
-    for turn, latency in enumerate(["0", "60", "500", "abc"]):
+    for turn, latency in enumerate(["0", "400", "500", "abc"]):
         request_json["turn"] = turn
         for one in (request_json["you"], request_json["board"]["snakes"][0]):
             one["latency"] = latency
         await send(client, "/move", request_json)
     assert count(client, "engine_timeouts_total") == 1
     assert count(client, "network_overhead_seconds_count") == 1
-    assert 0.02 < count(client, "network_overhead_seconds_sum") < 0.06
+    assert 0.1 < count(client, "network_overhead_seconds_sum") < 0.4
 
 
 async def test_two_servers_do_not_share_metrics(

@@ -371,6 +371,7 @@ async def test_endpoints(make_client: Any, send: Any, request_json: Json) -> Non
         async with client.get(path) as response:
             assert response.status == status
             assert response.content_type == "application/json"
+            assert ("POST" in response.headers.get("Allow", "")) == (path == "/move")
     async with client.head("/") as response:
         assert response.status == 200
     async with client.options("/move") as response:

@@ -1,6 +1,9 @@
 """The search pool: deadlines kept, cancelled searches stop, nothing waits for ever."""
 
 import asyncio
+import os
+import sys
+import threading
 import time
 from collections.abc import AsyncIterator
 from typing import Any
@@ -8,7 +11,7 @@ from typing import Any
 import pytest
 
 from snakekit import core
-from snakekit.runtime.searching import SearchError, SearchPool
+from snakekit.runtime.searching import NICENESS, SearchError, SearchPool
 
 
 @pytest.fixture
@@ -104,3 +107,12 @@ async def test_close_stops_everything() -> None:
     assert all(job.future.done() for job in jobs)
     with pytest.raises(SearchError, match="closed"):
         pool.start(board(), 0, deadline=now() + 1, budget_s=1)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="niceness of threads is a Linux feature")
+async def test_search_threads_give_way_to_the_event_loop(pool: SearchPool) -> None:
+    job = pool.start(board(), 0, deadline=now() + 5, budget_s=0.01)
+    await asyncio.wait_for(job.future, 2)
+    (thread,) = [t for t in threading.enumerate() if t.name == "search-0"]
+    assert thread.native_id is not None
+    assert os.getpriority(os.PRIO_PROCESS, thread.native_id) >= NICENESS
