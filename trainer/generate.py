@@ -12,10 +12,12 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from snakekit import core
 from snakekit.trainer.model import Net
 from snakekit.trainer.scenario import Scenario
-from snakekit.trainer.targets import search_values, soft_targets
+from snakekit.trainer.targets import search_values, soft_targets, with_bonus
 
+STEPS = ((0, 1), (0, -1), (-1, 0), (1, 0))
 BITS = np.array([1, 2, 4, 8], np.uint8)
 
 
@@ -52,6 +54,9 @@ class Recipe:
     """Mean probability of a random safe move; each seat draws its own rate from 0 to twice it."""
     student_share: float
     """Probability that a seat is played by the learner."""
+    eat_bonus: float
+    """Added to the score of a move onto food. The search's evaluation rewards being near food the
+    more the hungrier the snake is, so that a pure search hovers beside it and stays short."""
     temperature: float
     """Of the policy target, in the search's score unit."""
     value_scale: float
@@ -75,6 +80,20 @@ def best_allowed(logits: NDArray[np.float32], allowed: NDArray[np.bool_]) -> NDA
     """Return the arg max over allowed moves a row; over all moves where none is allowed."""
     free = allowed | ~allowed.any(-1, keepdims=True)
     return np.asarray(np.where(free, logits, -np.inf).argmax(-1), np.intp)
+
+
+def eating_moves(games: core.Games, rows: NDArray[np.int32]) -> NDArray[np.bool_]:
+    """Return `[n, 4]`: does the move lead `rows[i]` (game, seat) onto food?"""
+    out = np.zeros((len(rows), 4), np.bool_)
+    states: dict[int, tuple[core.State, set[tuple[int, int]]]] = {}
+    for index, (game, seat) in enumerate(rows.tolist()):
+        if game not in states:
+            state = games.state(game)
+            states[game] = state, set(state.food())
+        state, food = states[game]
+        x, y = state.head(seat)
+        out[index] = [(x + dx, y + dy) in food for dx, dy in STEPS]
+    return out
 
 
 def infer(
@@ -127,13 +146,14 @@ def play(
         obs = games.encode(recipe.encoder, rows)
         scores = games.search(rows, max_depth=scenario.depth, threads=1)
         allowed = mask_array(games.safe_masks())[at]
-        chosen = scores.argmax(1)
+        judged = with_bonus(scores, eating_moves(games, rows), recipe.eat_bonus)
+        chosen = judged.argmax(1)
         own = taught[at]
         if student is not None and own.any():
             chosen[own] = best_allowed(infer(student, obs[own])[0], allowed[own])
         noisy = generator.random(len(rows)) < rate[at]
         chosen = np.where(noisy, random_allowed(allowed, generator), chosen)
-        record.add(rows, obs, soft_targets(scores, recipe.temperature), scores, recipe)
+        record.add(rows, obs, soft_targets(judged, recipe.temperature), scores, recipe)
         moves = np.zeros(shape, np.int8)
         moves[at] = chosen
         outcome = games.step(moves)

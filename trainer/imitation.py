@@ -79,6 +79,7 @@ class ImitationConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     explore: Annotated[Share, Meta(description="mean share of random safe moves")] = 0.1
     student_share: Annotated[Share, Meta(description="share of seats the net plays itself")] = 0.4
     student_after: Annotated[int, Meta(ge=0, description="rounds before it plays")] = 10
+    eat_bonus: Annotated[float, Meta(ge=0, description="added where a move eats")] = 300.0
     temperature: Annotated[float, Meta(gt=0, description="of the policy target, score unit")] = 40.0
     value_scale: Annotated[float, Meta(gt=0, description="score that counts as tanh(1)")] = 700.0
     outcome_weight: Annotated[Share, Meta(description="share of the outcome in the value")] = 0.5
@@ -161,6 +162,7 @@ class Imitation:
                 turns=config.turns,
                 explore=config.explore,
                 student_share=config.student_share,
+                eat_bonus=config.eat_bonus,
                 temperature=config.temperature,
                 value_scale=config.value_scale,
                 outcome_weight=config.outcome_weight,

@@ -42,6 +42,12 @@ def soft_targets(scores: Floats, temperature: float, turn_temperature: float = 1
     return np.where(total > 0, weights / np.where(total > 0, total, 1), uniform).astype(np.float32)
 
 
+def with_bonus(scores: Floats, where: NDArray[np.bool_], bonus: float) -> Floats:
+    """Return `scores` `[N, 4]` with `bonus` added `where` asked, except for decided games."""
+    open_games = np.abs(scores) < DECIDED
+    return np.where(where & open_games, scores + np.float32(bonus), scores).astype(np.float32)
+
+
 def search_values(scores: Floats, scale: float) -> Floats:
     """Return the search's opinion of each state, `[N]` in -1..1.
 

@@ -12,6 +12,7 @@ from snakekit.trainer.generate import (
     Examples,
     Recipe,
     best_allowed,
+    eating_moves,
     mask_array,
     play,
     random_allowed,
@@ -26,6 +27,7 @@ RECIPE = Recipe(
     turns=40,
     explore=0.2,
     student_share=0.5,
+    eat_bonus=300,
     temperature=40,
     value_scale=700,
     outcome_weight=0.5,
@@ -72,6 +74,28 @@ def test_moves_are_chosen_among_the_allowed() -> None:
     assert np.bincount(many, minlength=4) / 3000 == pytest.approx(
         [1 / 3, 0, 1 / 3, 1 / 3], abs=0.05
     )
+
+
+def test_eating_moves_are_those_that_eat() -> None:
+    games = DUEL.games(6, 3)
+    generator = np.random.default_rng(0)
+    found = 0
+    for _ in range(30):
+        rows = np.argwhere(games.alive()).astype(np.int32)
+        eats = eating_moves(games, rows)
+        for (game, seat), row in zip(rows.tolist(), eats, strict=True):
+            for move in range(4):
+                state = games.state(game)
+                food = len(state.food())
+                moves = [5] * state.num_snakes
+                moves[seat] = move
+                state.step(moves)
+                if row[move]:
+                    found += 1
+                    assert len(state.food()) < food
+        allowed = mask_array(games.safe_masks())
+        games.step(random_allowed(allowed, generator).astype(np.int8))
+    assert found > 10
 
 
 def test_equal_seeds_play_equal_games() -> None:

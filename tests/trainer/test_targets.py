@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from snakekit.trainer.targets import search_values, soft_targets
+from snakekit.trainer.targets import search_values, soft_targets, with_bonus
 
 INF = float("inf")
 
@@ -34,6 +34,12 @@ def test_wins_come_before_everything_and_sooner_ones_first() -> None:
 
 def test_nothing_searched_gives_no_opinion_on_the_move() -> None:
     assert targets(-INF, -INF, -INF, -INF) == [0.25] * 4
+
+
+def test_a_bonus_never_touches_decided_games() -> None:
+    scores = np.array([[10, -29_990, -INF, 29_990]], np.float32)
+    found = with_bonus(scores, np.ones((1, 4), bool), 300)
+    assert found.tolist() == [[310, -29_990, -INF, 29_990]]
 
 
 def test_values() -> None:
