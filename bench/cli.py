@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 MEASURES: dict[str, tuple[str, str]] = {
+    "rules": ("snakekit.bench.rules", "turns per second, environments, exactness"),
+    "encoder": ("snakekit.bench.rules", "time of observations"),
     "server": ("snakekit.bench.server", "latency of one /move after the other to a server"),
 }
 

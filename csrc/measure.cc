@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "encode.h"
 #include "maps.h"
 #include "players.h"
 
@@ -72,6 +73,33 @@ Measured measure_turns(int width, int height, int snakes, std::uint64_t seed,
     }
     return replay(games, seconds);
   });
+}
+
+double measure_encoder(const std::vector<const Board*>& boards, int version, double seconds) {
+  using Clock = std::chrono::steady_clock;
+  std::vector<std::uint8_t> out(static_cast<std::size_t>(kV1Planes + kV2Planes) * 25 * 25);
+  const auto begin = Clock::now();
+  std::int64_t count = 0;
+  double spent = 0;
+  do {
+    for (const Board* board : boards) {
+      board->visit([&]<class T>(const State<T>& s) {
+        if (version == 1) {
+          for (int i = 0; i < s.seats; ++i) {
+            if (s.alive(i)) encode_v1(s, i, out.data());
+          }
+          return;
+        }
+        const Arrivals<T> arrivals(s);
+        for (int i = 0; i < s.seats; ++i) {
+          if (s.alive(i)) encode_v2(s, arrivals, i, {out.data(), s.geo->height, s.geo->width});
+        }
+      });
+    }
+    count += static_cast<std::int64_t>(boards.size());
+    spent = std::chrono::duration<double>(Clock::now() - begin).count();
+  } while (spent < seconds);
+  return spent / static_cast<double>(count);
 }
 
 }  // namespace snakekit

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "board.h"
 
@@ -16,5 +17,9 @@ struct Measured {
 // from copies of their starts until `seconds` have passed. No food spawns.
 Measured measure_turns(int width, int height, int snakes, std::uint64_t seed,
                        const Settings& settings, double seconds);
+
+// Seconds to encode every living seat of one state, mean over all `boards` again and again until
+// `seconds` have passed. The boards must be of one size.
+double measure_encoder(const std::vector<const Board*>& boards, int version, double seconds);
 
 }  // namespace snakekit
