@@ -34,6 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Export or describe; exit codes 0 done, 1 a gate was not passed, 2 bad input."""
     # Imported here so that `--help` needs neither torch nor onnx.
+    from snakekit import core
     from snakekit.export.onnxfile import ModelFileError
     from snakekit.export.parity import GateError
     from snakekit.trainer.checkpoint import CheckpointError
@@ -45,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
     except GateError as error:
         print(f"snakekit export: {error}", file=sys.stderr)
         return FAILED
-    except (OptionError, CheckpointError, ModelFileError) as error:
+    except (OptionError, CheckpointError, ModelFileError, core.StateError) as error:
         print(f"snakekit export: {error}", file=sys.stderr)
         return BAD_INPUT
 

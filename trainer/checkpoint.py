@@ -203,6 +203,8 @@ def _read_part(folder: Path, name: str, files: dict[str, Any]) -> Arrays:
     entry = files.get(f"{name}.safetensors")
     if entry is None:
         return {}
+    if not isinstance(entry, dict):
+        raise CheckpointError(f"{folder / STATE_FILE}: odd entry for {name}.safetensors")
     path = folder / f"{name}.safetensors"
     try:
         blob = path.read_bytes()
