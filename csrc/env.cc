@@ -160,7 +160,7 @@ void VectorEnv::observe(const State<T>& s, int game) {
     const bool alive = i < s.seats && s.alive(i);
     if (!alive) {
       if (b.alive[at] != 0) {
-        std::memset(out, 0, size);
+        if (size != 0) std::memset(out, 0, size);  // without an encoder there is no buffer
         std::memset(&b.masks[at * kMoves], 0, kMoves);
         if (!traces_.empty()) traces_[at].count = -1;
       }
