@@ -19,6 +19,7 @@ CONSTANTS = {
     "MOVES": "tuple[str, str, str, str]",
     "PLANES": "dict[int, int]",
     "PLANE_SCALE": "dict[int, tuple[float, ...]]",
+    "WEIGHTS": "dict[str, int]",
     "RULESETS": "tuple[str, ...]",
 }
 

@@ -3,6 +3,7 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <map>
 #include <memory>
 #include <optional>
 
@@ -317,7 +318,23 @@ void bind_players(py::module_& m) {
       "Towards the nearest food it can reach in safety.");
 }
 
+EvalWeights read_weights(const std::map<std::string, int>& given) {
+  EvalWeights w;
+  for (const auto& [name, value] : given) {
+    const auto* found = std::find_if(kWeightNames.begin(), kWeightNames.end(),
+                                     [&](const auto& known) { return name == known.first; });
+    if (found == kWeightNames.end()) throw py::value_error("weights: '" + name + "' is unknown");
+    if (std::abs(value) > 10'000)
+      throw py::value_error("weights: " + name + " is outside -10000..10000");
+    w.*(found->second) = value;
+  }
+  return w;
+}
+
 void bind_search(py::module_& m) {
+  py::dict defaults;
+  for (const auto& [name, member] : kWeightNames) defaults[name] = EvalWeights{}.*member;
+  m.attr("WEIGHTS") = defaults;
   py::class_<SearchResult>(m, "SearchResult",
                            "What one search found, per move in the order up, down, left, right.")
       .def_readonly("best", &SearchResult::best)
@@ -351,11 +368,13 @@ void bind_search(py::module_& m) {
           "stopped", [](const SearchResult& r) { return std::string(stop_name(r.stopped)); });
 
   py::class_<Searcher>(m, "Searcher", "Owns a transposition table; one search at a time.")
-      .def(py::init([](int mb) {
+      .def(py::init([](int mb, const std::map<std::string, int>& weights) {
              if (mb < 1 || mb > 65536) throw py::value_error("table_mb: expected 1..65536");
-             return std::make_unique<Searcher>(mb);
+             return std::make_unique<Searcher>(mb, read_weights(weights));
            }),
-           py::arg("table_mb") = 16)
+           py::arg("table_mb") = 16, py::kw_only(),
+           py::arg("weights") = std::map<std::string, int>{},
+           "`weights` replaces some of the evaluation's, by the names in WEIGHTS.")
       .def("search", &run_search, py::arg("state"), py::arg("seat"), py::kw_only(),
            py::arg("budget_us"), py::arg("max_depth") = kMaxDepth - 1,
            py::arg("priors") = py::none(), py::arg("proof") = "sound",

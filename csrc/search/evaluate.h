@@ -6,22 +6,10 @@
 
 #include "../area.h"
 #include "../state.h"
+#include "weights.h"
 
 namespace snakekit {
 
-// Units: hundredths of nothing in particular; one owned cell is kCell.
-struct EvalWeights {
-  int cell = 10;     // each cell reached first
-  int trapped = 25;  // each cell short of the own length
-  int length = 25;   // each segment ahead of the longest other, up to length_cap
-  int length_cap = 4;
-  int longest = 60;    // being strictly longest
-  int food = 4;        // nearness of food reached first, times hunger
-  int starving = 900;  // no food in reach in time
-  int opponent = 200;  // each living opponent beyond the first
-};
-
-inline constexpr EvalWeights kWeights{};
 inline constexpr int kEvalMax = 1900;
 inline constexpr int kFloodTurns = 48;
 
@@ -68,7 +56,7 @@ struct Flood {
 
 // The position for `us`, who is alive, in -kEvalMax..kEvalMax.
 template <class T>
-int evaluate(const State<T>& s, int us, const EvalWeights& w = kWeights) {
+int evaluate(const State<T>& s, int us, const EvalWeights& w) {
   const Flood<T> flood(s, us);
   const auto& me = s.h.snake[us];
   const int mine = flood.reach[us].count();

@@ -26,7 +26,8 @@ struct Searcher::Memory {
   }
 };
 
-Searcher::Searcher(int table_mb) : memory_(std::make_unique<Memory>(table_mb)) {}
+Searcher::Searcher(int table_mb, const EvalWeights& weights)
+    : memory_(std::make_unique<Memory>(table_mb)), weights_(weights) {}
 Searcher::~Searcher() = default;
 
 template <class T>
@@ -34,8 +35,8 @@ SearchResult Searcher::search(const State<T>& state, int seat, const Limits& lim
   cancelled_.store(false, std::memory_order_relaxed);
   memory_->table.next_generation();
   memory_->heuristics = Heuristics{};
-  return Tree<T>(state, seat, limits, memory_->table, memory_->heuristics, memory_->undo<T>(),
-                 cancelled_)
+  return Tree<T>(state, seat, limits, weights_, memory_->table, memory_->heuristics,
+                 memory_->undo<T>(), cancelled_)
       .run();
 }
 

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "../board.h"
+#include "weights.h"
 
 namespace snakekit {
 
@@ -48,7 +49,7 @@ struct SearchResult {
 
 class Searcher {
  public:
-  explicit Searcher(int table_mb);
+  explicit Searcher(int table_mb, const EvalWeights& weights = {});
   ~Searcher();
   Searcher(const Searcher&) = delete;
   Searcher& operator=(const Searcher&) = delete;
@@ -67,6 +68,7 @@ class Searcher {
  private:
   struct Memory;
   std::unique_ptr<Memory> memory_;
+  EvalWeights weights_;
   std::atomic<bool> cancelled_{false};
   std::atomic<bool> busy_{false};
 };

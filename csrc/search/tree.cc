@@ -21,12 +21,13 @@ int from_table(int score, int ply) {
 }  // namespace
 
 template <class T>
-Tree<T>::Tree(const State<T>& root, int us, const Limits& limits, Table& table,
-              Heuristics& heuristics, std::vector<Undo<T>>& undo,
+Tree<T>::Tree(const State<T>& root, int us, const Limits& limits, const EvalWeights& weights,
+              Table& table, Heuristics& heuristics, std::vector<Undo<T>>& undo,
               const std::atomic<bool>& cancelled)
     : s_(root),
       us_(us),
       limits_(limits),
+      weights_(weights),
       table_(table),
       heuristics_(heuristics),
       undo_(undo),
@@ -175,7 +176,7 @@ int Tree<T>::alpha_beta(int depth, int alpha, int beta, int ply) {
       break;
   }
   if (out_of_time()) return alpha;
-  if (depth <= 0 || ply >= kMaxDepth) return evaluate(s_, us_);
+  if (depth <= 0 || ply >= kMaxDepth) return evaluate(s_, us_, weights_);
   const auto k = key(0);
   int tt_move = -1;
   std::uint16_t tt_reply = heuristics_.killer_reply[ply];

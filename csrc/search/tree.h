@@ -39,8 +39,8 @@ struct Heuristics {
 template <class T>
 class Tree {
  public:
-  Tree(const State<T>& root, int us, const Limits& limits, Table& table, Heuristics& heuristics,
-       std::vector<Undo<T>>& undo, const std::atomic<bool>& cancelled);
+  Tree(const State<T>& root, int us, const Limits& limits, const EvalWeights& weights, Table& table,
+       Heuristics& heuristics, std::vector<Undo<T>>& undo, const std::atomic<bool>& cancelled);
 
   SearchResult run();
 
@@ -78,6 +78,7 @@ class Tree {
   State<T> s_;
   const int us_;
   const Limits limits_;
+  const EvalWeights weights_;
   Table& table_;
   Heuristics& heuristics_;
   std::vector<Undo<T>>& undo_;
