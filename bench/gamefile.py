@@ -6,10 +6,15 @@ request (with one of the snakes as `you`), then `{"winnerId", "winnerName", "isD
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from snakekit.bench.protocol import Json
+from snakekit.runtime import boardjson
+from snakekit.runtime.wire import Result
+
+_decoder = msgspec.json.Decoder(dict[str, Any])
 
 
 class GameFileError(ValueError):
@@ -28,7 +33,7 @@ class GameWriter:
         self._file = self._part.open("w", encoding="utf-8", buffering=1)
         self._line(game)
 
-    def _line(self, value: Json) -> None:
+    def _line(self, value: Json | Result) -> None:
         self._file.write(msgspec.json.encode(value).decode() + "\n")
 
     def turn(self, request: Json) -> None:
@@ -37,7 +42,7 @@ class GameWriter:
 
     def finish(self, winner_id: str, winner_name: str, *, is_draw: bool) -> Path:
         """Add the result, close the file and return its final name."""
-        self._line({"winnerId": winner_id, "winnerName": winner_name, "isDraw": is_draw})
+        self._line(Result(winner_id=winner_id, winner_name=winner_name, is_draw=is_draw))
         return self._close(".jsonl")
 
     def abort(self) -> Path:
@@ -61,32 +66,23 @@ class GameRecord:
 
 
 def read_game(path: Path) -> GameRecord:
-    """Read a game file, of snakekit or of the official tool.
+    """Read a game file, of snakekit or of the official tool, whatever its turns say.
+
+    `boardjson.read_game` is the strict reader.
 
     Raises:
         GameFileError: unreadable, not JSON Lines, or without a game on its first line.
     """
     try:
-        lines = path.read_bytes().splitlines()
+        first, lines, last = boardjson.split_game(path.read_bytes())
+        game = boardjson.decode(_decoder, first)
+        turns = [boardjson.decode(_decoder, line) for _, line in lines]
+        result = boardjson.decode(_decoder, last) if last is not None else None
     except OSError as error:
         raise GameFileError(f"{path}: cannot be read ({error.strerror})") from None
-    found: list[Json] = []
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
-        try:
-            value = msgspec.json.decode(line)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise GameFileError(f"{path}, line {number}: not JSON: {error}") from None
-        if not isinstance(value, dict):
-            raise GameFileError(f"{path}, line {number}: expected a JSON object")
-        found.append(value)
-    if not found or "ruleset" not in found[0]:
-        raise GameFileError(f"{path}, line 1: expected a game with its ruleset")
-    result = found.pop() if "isDraw" in found[-1] else None
-    turns = [line for line in found[1:] if "board" in line]
-    if len(turns) != len(found) - 1:
-        raise GameFileError(
-            f"{path}: expected a board on every line between the first and the last"
-        )
-    return GameRecord(found[0], turns, result)
+    except boardjson.BoardError as error:
+        raise GameFileError(f"{path}, {error}") from None
+    for (number, _), turn in zip(lines, turns, strict=True):
+        if "board" not in turn:
+            raise GameFileError(f"{path}, line {number}: expected a board")
+    return GameRecord(game, turns, result)

@@ -3,13 +3,17 @@
 Everything a server sees is built here: the `game` object, boards, snakes and `you`.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
 import msgspec
 
-from snakekit.core import MOVES, Settings, Snake, State
+from snakekit.core import MOVES, Settings, State
+from snakekit.runtime import wire
+from snakekit.runtime.wire import Customization, Seat
+
+__all__ = ["Answer", "Customization", "Json", "Kind", "Seat", "Turn", "game_object", "read_answer"]
 
 MAX_SHOUT = 256
 Json = dict[str, Any]
@@ -36,79 +40,24 @@ class Answer:
     detail: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Customization:
-    """How a player wants to look, from its `GET /`."""
-
-    color: str = "#888888"
-    head: str = "default"
-    tail: str = "default"
-
-    def as_json(self) -> Json:
-        """Return the object as it stands in a request."""
-        return {"color": self.color, "head": self.head, "tail": self.tail}
-
-
-@dataclass(slots=True)
-class Seat:
-    """What a request says about one snake beyond the board: names, looks, last answer."""
-
-    id: str
-    name: str
-    looks: Customization = field(default_factory=Customization)
-    latency: str = "0"
-    shout: str = ""
-
-
 def game_object(
     *, game_id: str, ruleset: str, map_name: str, timeout_ms: int, settings: Settings
 ) -> Json:
     """Return the `game` object of every request of one game. `timeout_ms` in milliseconds."""
-    return {
-        "id": game_id,
-        "ruleset": {
-            "name": ruleset,
-            "version": "snakekit",
-            "settings": {
-                "foodSpawnChance": settings.food_spawn_chance,
-                "minimumFood": settings.minimum_food,
-                "hazardDamagePerTurn": settings.hazard_damage,
-                "hazardMap": "",
-                "hazardMapAuthor": "",
-                "royale": {"shrinkEveryNTurns": settings.shrink_every},
-                "squad": {
-                    "allowBodyCollisions": False,
-                    "sharedElimination": False,
-                    "sharedHealth": False,
-                    "sharedLength": False,
-                },
-            },
-        },
-        "map": map_name,
-        "timeout": timeout_ms,
-        "source": "custom",
-    }
+    return _json(
+        wire.game_object(
+            game_id=game_id,
+            ruleset=ruleset,
+            map_name=map_name,
+            timeout_ms=timeout_ms,
+            settings=settings,
+        )
+    )
 
 
-def _points(cells: list[tuple[int, int]]) -> list[dict[str, int]]:
-    return [{"x": x, "y": y} for x, y in cells]
-
-
-def snake_object(snake: Snake, seat: Seat) -> Json:
-    """Return one snake as it stands in `board.snakes` and `you`."""
-    body = _points(snake.body)
-    return {
-        "id": seat.id,
-        "name": seat.name,
-        "latency": seat.latency,
-        "health": snake.health,
-        "body": body,
-        "head": body[0],
-        "length": len(body),
-        "shout": seat.shout,
-        "squad": "",
-        "customizations": seat.looks.as_json(),
-    }
+def _json(value: msgspec.Struct) -> Json:
+    found: Json = msgspec.to_builtins(value)
+    return found
 
 
 class Turn:
@@ -117,18 +66,11 @@ class Turn:
     def __init__(self, game: Json, state: State, seats: list[Seat], *, turn: int | None = None):
         """Build them; `turn` replaces the state's own turn (the engine's `/end` is one later)."""
         snakes = state.snakes()
-        self._objects = [snake_object(s, seat) for s, seat in zip(snakes, seats, strict=True)]
+        objects = [wire.snake_object(s, seat) for s, seat in zip(snakes, seats, strict=True)]
+        self._objects = [_json(o) for o in objects]
         self._game = game
         self._turn = state.turn if turn is None else turn
-        self._board: Json = {
-            "height": state.height,
-            "width": state.width,
-            "snakes": [
-                o for o, s in zip(self._objects, snakes, strict=True) if not s.eliminated_cause
-            ],
-            "food": _points(state.food()),
-            "hazards": _points(state.hazards()),
-        }
+        self._board = _json(wire.board_object(state, (objects[i] for i in state.living())))
 
     def request(self, you: int) -> Json:
         """Return the whole request for the snake in seat `you`, alive or not."""
@@ -155,7 +97,7 @@ def read_answer(status: int, body: bytes, latency_ms: float) -> Answer:
         return Answer(Kind.HTTP_ERROR, latency_ms=latency_ms, detail=f"status {status}")
     try:
         found = msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return Answer(Kind.BAD_ANSWER, latency_ms=latency_ms, detail="not JSON")
     if not isinstance(found, dict):
         return Answer(Kind.BAD_ANSWER, latency_ms=latency_ms, detail="not a JSON object")

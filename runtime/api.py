@@ -12,12 +12,15 @@ What may be absent or odd, and what it then means:
 - `you` not among `board.snakes`: added if it fits on the board, else there is no state.
 """
 
-from typing import Annotated, Any, NamedTuple
+from collections.abc import Sequence
+from typing import Annotated, Any, NamedTuple, TypeVar
 
 import msgspec
 from msgspec import Meta
 
 from snakekit import core
+
+T = TypeVar("T")
 
 DEFAULT_TIMEOUT_MS = 500
 MAX_LIVING = 8
@@ -122,10 +125,15 @@ def parse(body: bytes) -> Request:
     Raises:
         RequestError: 400 for what is not JSON, 422 for what is not a request.
     """
+    return decode(_decoder, body)
+
+
+def decode(decoder: msgspec.json.Decoder[T], body: bytes) -> T:
+    """Decode `body`, with every failure as a RequestError that begins with the field's path."""
     if not body or body.isspace():
         raise RequestError(400, "not_json", "body: empty, expected a JSON object")
     try:
-        return _decoder.decode(body)
+        return decoder.decode(body)
     except msgspec.ValidationError as error:
         raise RequestError(422, "invalid", _sentence(str(error))) from None
     except RecursionError:
@@ -160,6 +168,7 @@ def position(request: Request) -> Position | None:
         raise RequestError(
             422, "invalid", f"board.snakes: {len(listed)} snakes, expected at most {MAX_LIVING}"
         )
+    check_ids("board.snakes", [snake.id for snake in listed])
     you = request.you
     snakes = [_snake(snake) for snake in listed]
     seat = next((i for i, snake in enumerate(listed) if snake.id == you.id), None)
@@ -168,11 +177,22 @@ def position(request: Request) -> Position | None:
             return Position(_state(request, snakes), seat)
         _state(request, snakes)
     except core.StateError as error:
-        raise RequestError(422, "invalid", _state_sentence(str(error))) from None
+        raise RequestError(422, "invalid", state_sentence(str(error))) from None
     try:
         return Position(_state(request, [*snakes, _snake(you)]), len(snakes))
     except core.StateError:
         return None
+
+
+def check_ids(field: str, ids: Sequence[str]) -> None:
+    """Refuse an id that is listed twice.
+
+    The core refuses it too, but cuts a long id off between bytes, which need not be text.
+    """
+    for i, identity in enumerate(ids):
+        if identity in ids[:i]:
+            text = f"{field}[{i}].id: {identity[:60]!r} is listed twice"
+            raise RequestError(422, "invalid", text)
 
 
 def _snake(snake: _Snake) -> core.Snake:
@@ -192,7 +212,7 @@ def _state(request: Request, snakes: list[core.Snake]) -> core.State:
     )
 
 
-def _state_sentence(text: str) -> str:
+def state_sentence(text: str) -> str:
     """Return the core's sentence with the field's path from the root of the request."""
     return text if text.startswith("turn") else f"board.{text.removeprefix('board.')}"
 
