@@ -15,6 +15,7 @@ REPLACED = {
 }
 CONSTANTS = {
     "CAUSES": "tuple[str, ...]",
+    "MAPS": "tuple[str, ...]",
     "MAX_SNAKES": "int",
     "MOVES": "tuple[str, str, str, str]",
     "PLANES": "dict[int, int]",

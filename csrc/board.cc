@@ -102,6 +102,7 @@ Rules Settings::rules() const {
   r.food_spawn_chance = static_cast<std::int16_t>(food_spawn_chance);
   r.minimum_food = static_cast<std::int16_t>(minimum_food);
   r.shrink_every = static_cast<std::int16_t>(shrink_every);
+  r.map = find_map(map).value_or(MapId::kStandard);
   return r;
 }
 
@@ -166,7 +167,7 @@ Board::Board(int width, int height, const std::vector<Snake>& snakes,
     if (sorted[i] == sorted[i - 255])
       throw StateError("hazards: more than 255 layers at " + show(sorted[i]));
   }
-  if (fits_small(width, height, snakes, hazards)) {
+  if (!needs_large_board(settings.rules().map) && fits_small(width, height, snakes, hazards)) {
     fill(state_.emplace<State<Small>>(), snakes, food, hazards, turn);
   } else {
     fill(state_.emplace<State<Large>>(), snakes, food, hazards, turn);

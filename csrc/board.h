@@ -26,6 +26,7 @@ struct Settings {
   int minimum_food = 1;
   int hazard_damage = 14;
   int shrink_every = 25;
+  std::string map = "standard";  // an unknown name has the standard map's food and no more
 
   [[nodiscard]] Rules rules() const;  // throws StateError
 };

@@ -153,15 +153,13 @@ void Games::step(const std::int8_t* moves, std::int8_t* out) {
           auto& s = states[g];
           const std::uint32_t before = s.h.alive;
           for (int i = 0; i < seats_; ++i) m[i] = moves[g * seats_ + i];
-          snakekit::step(s, m);
+          advance(s, m, mix64(seed_ + 0x9e37ULL * static_cast<std::uint64_t>(g)) ^ episode_[g]);
           results(s, before, out + static_cast<std::ptrdiff_t>(g) * seats_);
           if (s.game_over()) {
             ++episode_[g];
             fresh(g).visit([&]<class U>(const State<U>& f) {
               if constexpr (std::is_same_v<T, U>) s = f;
             });
-          } else {
-            spawn_food(s, mix64(seed_ + 0x9e37ULL * static_cast<std::uint64_t>(g)) ^ episode_[g]);
           }
         }
       },

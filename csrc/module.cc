@@ -101,7 +101,7 @@ void encode_into(const Board& b, int version, int seat,
   encode_one(b, version, seat, view);
 }
 
-void step_board(Board& b, const std::vector<int>& moves) {
+Moves read_moves(const Board& b, const std::vector<int>& moves) {
   if (static_cast<int>(moves.size()) != b.seats())
     throw py::value_error("moves: " + std::to_string(moves.size()) + " for " +
                           std::to_string(b.seats()) + " seats");
@@ -109,7 +109,17 @@ void step_board(Board& b, const std::vector<int>& moves) {
   m.fill(kInvalidMove);
   for (std::size_t i = 0; i < moves.size(); ++i)
     m[i] = moves[i] >= 0 && moves[i] < kMoves ? static_cast<std::int8_t>(moves[i]) : kInvalidMove;
+  return m;
+}
+
+void step_board(Board& b, const std::vector<int>& moves) {
+  const Moves m = read_moves(b, moves);
   b.visit([&](auto& s) { step(s, m); });
+}
+
+void advance_board(Board& b, const std::vector<int>& moves, std::uint64_t seed) {
+  const Moves m = read_moves(b, moves);
+  b.visit([&](auto& s) { advance(s, m, seed); });
 }
 
 std::vector<int> living(const Board& b) {
@@ -186,21 +196,23 @@ void bind_values(py::module_& m) {
       .def_readonly("eliminated_on_turn", &Snake::eliminated_on_turn);
 
   py::class_<Settings>(m, "Settings", "Rules of a game. An unknown ruleset name means standard.")
-      .def(py::init(
-               [](std::string ruleset, bool solo, int chance, int minimum, int damage, int shrink) {
-                 Settings s{std::move(ruleset), solo, chance, minimum, damage, shrink};
-                 (void)s.rules();
-                 return s;
-               }),
+      .def(py::init([](std::string ruleset, bool solo, int chance, int minimum, int damage,
+                       int shrink, std::string map) {
+             Settings s{std::move(ruleset), solo, chance, minimum, damage, shrink, std::move(map)};
+             (void)s.rules();
+             return s;
+           }),
            py::kw_only(), py::arg("ruleset") = "standard", py::arg("solo") = false,
            py::arg("food_spawn_chance") = 15, py::arg("minimum_food") = 1,
-           py::arg("hazard_damage") = 14, py::arg("shrink_every") = 25)
+           py::arg("hazard_damage") = 14, py::arg("shrink_every") = 25, py::arg("map") = "standard",
+           "A map name that is not in MAPS has the standard map's food and no hazards of its own.")
       .def_readonly("ruleset", &Settings::ruleset)
       .def_readonly("solo", &Settings::solo)
       .def_readonly("food_spawn_chance", &Settings::food_spawn_chance)
       .def_readonly("minimum_food", &Settings::minimum_food)
       .def_readonly("hazard_damage", &Settings::hazard_damage)
-      .def_readonly("shrink_every", &Settings::shrink_every);
+      .def_readonly("shrink_every", &Settings::shrink_every)
+      .def_readonly("map", &Settings::map);
 }
 
 void bind_state(py::module_& m) {
@@ -212,9 +224,11 @@ void bind_state(py::module_& m) {
            py::arg("food") = std::vector<Point>{}, py::arg("hazards") = std::vector<Point>{},
            py::kw_only(), py::arg("turn") = 0, py::arg_v("settings", Settings{}, "Settings()"),
            "Raises StateError, naming the field, for anything that no game can show.")
-      .def_static("new_game", &new_game, py::arg("width"), py::arg("height"), py::arg("ids"),
-                  py::arg("seed"), py::arg_v("settings", Settings{}, "Settings()"),
-                  "The standard map's set-up.")
+      .def_static(
+          "new_game", &new_game, py::arg("width"), py::arg("height"), py::arg("ids"),
+          py::arg("seed"), py::arg_v("settings", Settings{}, "Settings()"),
+          "A fresh board of the settings' map. StateError for an unknown map, a size it does "
+          "not have or snakes that do not fit.")
       .def_property_readonly("width", &Board::width)
       .def_property_readonly("height", &Board::height)
       .def_property_readonly(
@@ -263,6 +277,14 @@ void bind_state(py::module_& m) {
       .def(
           "initialise", [](Board& b) { b.visit([](auto& s) { initialise(s); }); },
           "The engine's call without moves at the start of a game.")
+      .def("advance", &advance_board, py::arg("moves"), py::arg("seed"),
+           "Plays one whole turn in place: the moves, the royale ruleset's hazards, the map. "
+           "Give one seed to all turns of a game.")
+      .def(
+          "update_map",
+          [](Board& b, std::uint64_t seed) { b.visit([&](auto& s) { update_map(s, seed); }); },
+          py::arg("seed"),
+          "What the map does after `step`; a pure function of seed, turn and board.")
       .def(
           "spawn_food",
           [](Board& b, std::uint64_t seed) { b.visit([&](auto& s) { spawn_food(s, seed); }); },
@@ -443,7 +465,7 @@ py::array_t<std::int8_t> step_games(
 }
 
 void bind_games(py::module_& m) {
-  py::class_<Games>(m, "Games", "Standard-map games stepped together; finished ones start anew.")
+  py::class_<Games>(m, "Games", "Games of one kind stepped together; finished ones start anew.")
       .def(py::init<int, int, int, int, std::uint64_t, const Settings&>(), py::arg("count"),
            py::arg("width"), py::arg("height"), py::arg("snakes"), py::arg("seed"),
            py::arg_v("settings", Settings{}, "Settings()"))
@@ -515,6 +537,9 @@ PYBIND11_MODULE(_core, m, py::mod_gil_not_used()) {
   m.attr("MOVES") = py::make_tuple("up", "down", "left", "right");
   m.attr("RULESETS") =
       py::make_tuple("standard", "solo", "royale", "constrictor", "wrapped", "wrapped_constrictor");
+  py::tuple maps(kMapNames.size());
+  for (std::size_t i = 0; i < kMapNames.size(); ++i) maps[i] = std::string(kMapNames[i]);
+  m.attr("MAPS") = maps;
   m.attr("MAX_SNAKES") = Large::kSnakes;
   py::dict planes;
   planes[py::int_(1)] = kV1Planes;

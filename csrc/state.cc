@@ -16,6 +16,10 @@ constexpr HashTables make_tables() {
   return t;
 }
 
+std::uint64_t layers_key(int cell, int layers) {
+  return mix64(static_cast<std::uint64_t>(cell) << 8 | static_cast<std::uint64_t>(layers));
+}
+
 }  // namespace
 
 constinit const HashTables kHash = make_tables();
@@ -45,13 +49,27 @@ void State<T>::add_food(Cell c) {
 }
 
 template <class T>
-void State<T>::rebuild() {
+void State<T>::clear_food() {
+  h.num_food = 0;
   h.food = Set{};
   h.food_hash = 0;
-  for (int i = 0; i < h.num_food; ++i) {
-    h.food.set(food[i]);
-    h.food_hash ^= kHash.food[food[i]];
+}
+
+template <class T>
+void State<T>::set_layers(int c, int n) {
+  const auto key = [&](int layer) { return layer == 0 ? 0 : layers_key(c, layer); };
+  const int kept = std::clamp(n, 0, kMaxLayers);
+  hazard_hash += key(kept) - key(layers[c]);
+  layers[c] = static_cast<std::uint8_t>(kept);
+  if (kept == 0) {
+    hazard.clear(c);
+  } else {
+    hazard.set(c);
   }
+}
+
+template <class T>
+void State<T>::rebuild_hazards() {
   hazard = Set{};
   hazard_hash = 0;
   pending_hazard = false;
@@ -62,8 +80,19 @@ void State<T>::rebuild() {
     } else {
       pending_hazard = true;
     }
-    hazard_hash += mix64(static_cast<std::uint64_t>(c) << 8 | layers[c]);
+    hazard_hash += layers_key(c, layers[c]);
   }
+}
+
+template <class T>
+void State<T>::rebuild() {
+  h.food = Set{};
+  h.food_hash = 0;
+  for (int i = 0; i < h.num_food; ++i) {
+    h.food.set(food[i]);
+    h.food_hash ^= kHash.food[food[i]];
+  }
+  rebuild_hazards();
   for (int s = 0; s < seats; ++s) {
     auto& k = h.snake[s];
     k.hash = 0;

@@ -11,6 +11,7 @@
 
 #include "bits.h"
 #include "geometry.h"
+#include "maps/id.h"
 #include "rng.h"
 
 namespace snakekit {
@@ -18,6 +19,7 @@ namespace snakekit {
 enum class Cause : std::uint8_t { kNone, kHazard, kHealth, kWall, kSelf, kBody, kHead };
 
 inline constexpr int kMaxHealth = 100;
+inline constexpr int kMaxLayers = 255;  // of hazard on one cell
 
 struct Rules {
   bool wrapped = false;
@@ -28,6 +30,7 @@ struct Rules {
   std::int16_t food_spawn_chance = 15;
   std::int16_t minimum_food = 1;
   std::int16_t shrink_every = 25;
+  MapId map = MapId::kStandard;
 
   friend bool operator==(const Rules&, const Rules&) = default;
 };
@@ -117,7 +120,12 @@ struct State {
   // Derived fields (sets, hashes) from the arrays; used after a state was filled by hand.
   void rebuild();
   void rebuild_body(int s);
+  void rebuild_hazards();
   void add_food(Cell c);
+  void clear_food();
+  // Layers of hazard on a cell of the board, kept within 0..kMaxLayers.
+  void set_layers(int c, int n);
+  void add_layer(int c) { set_layers(c, layers[c] + 1); }
 };
 
 template <class T>

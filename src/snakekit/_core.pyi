@@ -7,7 +7,7 @@ import collections.abc
 import numpy
 import numpy.typing
 import typing
-__all__: list[str] = ['CAUSES', 'Games', 'MAX_SNAKES', 'MOVES', 'PLANES', 'PLANE_SCALE', 'RULESETS', 'Scenario', 'SearchResult', 'Searcher', 'Settings', 'Snake', 'State', 'StateError', 'VectorEnv', 'greedy_move', 'measure_encoder', 'measure_turns', 'random_move', 'reflex_move']
+__all__: list[str] = ['CAUSES', 'Games', 'MAPS', 'MAX_SNAKES', 'MOVES', 'PLANES', 'PLANE_SCALE', 'RULESETS', 'Scenario', 'SearchResult', 'Searcher', 'Settings', 'Snake', 'State', 'StateError', 'VectorEnv', 'WEIGHTS', 'greedy_move', 'measure_encoder', 'measure_turns', 'random_move', 'reflex_move']
 class StateError(ValueError):
     pass
 class Snake:
@@ -38,13 +38,18 @@ class Settings:
     """
     Rules of a game. An unknown ruleset name means standard.
     """
-    def __init__(self, *, ruleset: str = 'standard', solo: bool = False, food_spawn_chance: int = 15, minimum_food: int = 1, hazard_damage: int = 14, shrink_every: int = 25) -> None:
-        ...
+    def __init__(self, *, ruleset: str = 'standard', solo: bool = False, food_spawn_chance: int = 15, minimum_food: int = 1, hazard_damage: int = 14, shrink_every: int = 25, map: str = 'standard') -> None:
+        """
+        A map name that is not in MAPS has the standard map's food and no hazards of its own.
+        """
     @property
     def food_spawn_chance(self) -> int:
         ...
     @property
     def hazard_damage(self) -> int:
+        ...
+    @property
+    def map(self) -> str:
         ...
     @property
     def minimum_food(self) -> int:
@@ -66,13 +71,17 @@ class State:
     @staticmethod
     def new_game(width: int, height: int, ids: collections.abc.Sequence[str], seed: int, settings: Settings = ...) -> State:
         """
-        The standard map's set-up.
+        A fresh board of the settings' map. StateError for an unknown map, a size it does not have or snakes that do not fit.
         """
     def __eq__(self, arg0: typing.Any) -> bool:
         ...
     def __init__(self, width: int, height: int, snakes: collections.abc.Sequence[Snake], food: collections.abc.Sequence[tuple[int, int]] = [], hazards: collections.abc.Sequence[tuple[int, int]] = [], *, turn: int = 0, settings: Settings = ...) -> None:
         """
         Raises StateError, naming the field, for anything that no game can show.
+        """
+    def advance(self, moves: collections.abc.Sequence[int], seed: int) -> None:
+        """
+        Plays one whole turn in place: the moves, the royale ruleset's hazards, the map. Give one seed to all turns of a game.
         """
     def alive(self, seat: int) -> bool:
         ...
@@ -134,6 +143,10 @@ class State:
         """
         Plays one turn in place: a move per seat, other values than 0..3 mean straight on. No food is spawned.
         """
+    def update_map(self, seed: int) -> None:
+        """
+        What the map does after `step`; a pure function of seed, turn and board.
+        """
     @property
     def height(self) -> int:
         ...
@@ -188,8 +201,10 @@ class Searcher:
     """
     Owns a transposition table; one search at a time.
     """
-    def __init__(self, table_mb: int = 16) -> None:
-        ...
+    def __init__(self, table_mb: int = 16, *, weights: collections.abc.Mapping[str, int] = {}) -> None:
+        """
+        `weights` replaces some of the evaluation's, by the names in WEIGHTS.
+        """
     def cancel(self) -> None:
         """
         Stops the running search, from any thread.
@@ -398,8 +413,10 @@ def reflex_move(state: State, seat: int) -> int:
     The safe move with most room; deterministic, microseconds.
     """
 CAUSES: tuple[str, ...]
+MAPS: tuple[str, ...]
 MAX_SNAKES: int
 MOVES: tuple[str, str, str, str]
 PLANES: dict[int, int]
 PLANE_SCALE: dict[int, tuple[float, ...]]
 RULESETS: tuple[str, ...]
+WEIGHTS: dict[str, int]
