@@ -58,7 +58,7 @@ Board opening(Rng& rng, int width, int height, int snakes, int dead, const Setti
   for (int i = static_cast<int>(cells.size()) - 1; i > 0; --i)
     std::swap(cells[i], cells[rng.below(i + 1)]);
   std::vector<Snake> list;
-  const auto length = static_cast<std::size_t>(1 + rng.below(4));
+  const int length = 1 + rng.below(4);
   for (int i = 0; i < snakes + dead; ++i) {
     Snake s;
     s.id = std::to_string(i);
@@ -407,10 +407,11 @@ void run_threads() {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+// An exception that gets out is a failure like any other: it ends the program.
+int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape)
   const std::string what = argc > 1 ? argv[1] : "";
   if (what == "games") {
-    play_games(argc > 2 ? std::atoi(argv[2]) : 100);
+    play_games(argc > 2 ? static_cast<int>(std::strtol(argv[2], nullptr, 10)) : 100);
   } else if (what == "threads") {
     run_threads();
   } else {
