@@ -62,6 +62,9 @@ def _imitation_arguments(parser: argparse.ArgumentParser) -> None:
         "--resume", type=Path, metavar="DIR", help="continue a run (its folder or a checkpoint's)"
     )
     parser.add_argument(
+        "--start", type=Path, metavar="DIR", help="begin with the weights of this run or checkpoint"
+    )
+    parser.add_argument(
         "--out", type=Path, default=Path("runs"), metavar="DIR", help="parent of the run's folder"
     )
     add_options(parser, ImitationConfig)
@@ -78,8 +81,9 @@ def _imitation(args: argparse.Namespace) -> int:
     names = [f.name for f in msgspec.structs.fields(imitation.ImitationConfig)]
     if args.resume is not None:
         given = [n for n in names if getattr(args, n) is not None]
-        if given or args.config is not None:
-            what = "--config" if not given else "--" + given[0].replace("_", "-")
+        given += [n for n in ("config", "start") if getattr(args, n) is not None]
+        if given:
+            what = "--" + given[0].replace("_", "-")
             raise OptionError(f"{what}: a resumed run keeps its options, leave it out")
         place = store.latest(args.resume)
         run = imitation.Imitation.resume(store.load(place), origin=str(place))
@@ -89,7 +93,8 @@ def _imitation(args: argparse.Namespace) -> int:
         )
     else:
         config = load(imitation.ImitationConfig, args, toml=args.config, env_prefix=ENV_PREFIX)
-        run = imitation.Imitation(config)
+        start = None if args.start is None else store.load(store.latest(args.start))
+        run = imitation.Imitation(config, start)
         folder = RunFolder.create(args.out, config.name, config)
     stop = StopFlag(console)
     with folder, Progress(console, run.config.steps, folder) as progress:

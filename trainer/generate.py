@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from snakekit import core
 from snakekit.trainer.model import Net
 from snakekit.trainer.scenario import Scenario
-from snakekit.trainer.targets import search_values, soft_targets, with_bonus
+from snakekit.trainer.targets import losing, search_values, soft_targets, with_bonus
 
 STEPS = ((0, 1), (0, -1), (-1, 0), (1, 0))
 BITS = np.array([1, 2, 4, 8], np.uint8)
@@ -57,6 +57,10 @@ class Recipe:
     eat_bonus: float
     """Added to the score of a move onto food. The search's evaluation rewards being near food the
     more the hungrier the snake is, so that a pure search hovers beside it and stays short."""
+    seek_bonus: float
+    """Added to the score of the move that `core.greedy_move` would make towards food."""
+    quiet_share: float
+    """Share kept of the positions in which no move loses within the search's sight."""
     temperature: float
     """Of the policy target, in the search's score unit."""
     value_scale: float
@@ -82,9 +86,15 @@ def best_allowed(logits: NDArray[np.float32], allowed: NDArray[np.bool_]) -> NDA
     return np.asarray(np.where(free, logits, -np.inf).argmax(-1), np.intp)
 
 
-def eating_moves(games: core.Games, rows: NDArray[np.int32]) -> NDArray[np.bool_]:
-    """Return `[n, 4]`: does the move lead `rows[i]` (game, seat) onto food?"""
-    out = np.zeros((len(rows), 4), np.bool_)
+def food_moves(
+    games: core.Games, rows: NDArray[np.int32], seed: int
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return two arrays `[n, 4]` for `rows` `[n, 2]` of (game, seat).
+
+    The first says which moves lead onto food, the second which one `core.greedy_move` makes.
+    """
+    eats = np.zeros((len(rows), 4), np.bool_)
+    seeks = np.zeros((len(rows), 4), np.bool_)
     states: dict[int, tuple[core.State, set[tuple[int, int]]]] = {}
     for index, (game, seat) in enumerate(rows.tolist()):
         if game not in states:
@@ -92,8 +102,9 @@ def eating_moves(games: core.Games, rows: NDArray[np.int32]) -> NDArray[np.bool_
             states[game] = state, set(state.food())
         state, food = states[game]
         x, y = state.head(seat)
-        out[index] = [(x + dx, y + dy) in food for dx, dy in STEPS]
-    return out
+        eats[index] = [(x + dx, y + dy) in food for dx, dy in STEPS]
+        seeks[index, core.greedy_move(state, seat, seed)] = bool(food)
+    return eats, seeks
 
 
 def infer(
@@ -146,14 +157,18 @@ def play(
         obs = games.encode(recipe.encoder, rows)
         scores = games.search(rows, max_depth=scenario.depth, threads=1)
         allowed = mask_array(games.safe_masks())[at]
-        judged = with_bonus(scores, eating_moves(games, rows), recipe.eat_bonus)
+        eats, seeks = food_moves(games, rows, seed)
+        judged = with_bonus(scores, eats, recipe.eat_bonus)
+        judged = with_bonus(judged, seeks, recipe.seek_bonus)
         chosen = judged.argmax(1)
         own = taught[at]
         if student is not None and own.any():
             chosen[own] = best_allowed(infer(student, obs[own])[0], allowed[own])
         noisy = generator.random(len(rows)) < rate[at]
         chosen = np.where(noisy, random_allowed(allowed, generator), chosen)
-        record.add(rows, obs, soft_targets(judged, recipe.temperature), scores, recipe)
+        kept = losing(scores).any(1) | (generator.random(len(rows)) < recipe.quiet_share)
+        target = soft_targets(judged[kept], recipe.temperature)
+        record.add(rows[kept], obs[kept], target, scores[kept], recipe)
         moves = np.zeros(shape, np.int8)
         moves[at] = chosen
         outcome = games.step(moves)

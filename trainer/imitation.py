@@ -80,6 +80,8 @@ class ImitationConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     student_share: Annotated[Share, Meta(description="share of seats the net plays itself")] = 0.4
     student_after: Annotated[int, Meta(ge=0, description="rounds before it plays")] = 10
     eat_bonus: Annotated[float, Meta(ge=0, description="added where a move eats")] = 300.0
+    seek_bonus: Annotated[float, Meta(ge=0, description="added where a move seeks food")] = 60.0
+    quiet_share: Annotated[Share, Meta(description="kept of positions where no move loses")] = 0.4
     temperature: Annotated[float, Meta(gt=0, description="of the policy target, score unit")] = 40.0
     value_scale: Annotated[float, Meta(gt=0, description="score that counts as tanh(1)")] = 700.0
     outcome_weight: Annotated[Share, Meta(description="share of the outcome in the value")] = 0.5
@@ -100,8 +102,12 @@ class ImitationConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Imitation:
     """The state of one training run; `round` advances it."""
 
-    def __init__(self, config: ImitationConfig) -> None:
-        """Begin a run from random weights."""
+    def __init__(self, config: ImitationConfig, start: Checkpoint | None = None) -> None:
+        """Begin a run from random weights, or from those of `start`, a checkpoint of the same net.
+
+        Raises:
+            CheckpointError: `start` has another net.
+        """
         self.config = config
         self.kind = kind_of(config.net)
         self.scenarios = parse_all(config.scenarios)
@@ -113,11 +119,21 @@ class Imitation:
         )
         self.replay = Replay(self._capacities())
         self.batches = np.random.default_rng([config.seed, 2])
+        self.started_from = ""
+        if start is not None:
+            self._adopt(start)
         self.step = 0
         self.rounds = 0
         self.seconds = 0.0
         self.positions = 0
         self.wait_seconds = 0.0
+
+    def _adopt(self, start: Checkpoint) -> None:
+        card, origin = start.card, "start"
+        if (card.net, card.net_options) != (self.config.net, self.config.net_options()):
+            raise CheckpointError(f"{origin}: net {card.net} {card.net_options}, not this run's")
+        self.model.load_state_dict(store.restore_model(start, origin=origin).state_dict())
+        self.started_from = card.weights_sha256
 
     def _capacities(self) -> dict[tuple[int, int, int], int]:
         planes = core.PLANES[self.kind.encoder]
@@ -163,6 +179,8 @@ class Imitation:
                 explore=config.explore,
                 student_share=config.student_share,
                 eat_bonus=config.eat_bonus,
+                seek_bonus=config.seek_bonus,
+                quiet_share=config.quiet_share,
                 temperature=config.temperature,
                 value_scale=config.value_scale,
                 outcome_weight=config.outcome_weight,
@@ -306,6 +324,7 @@ class Imitation:
             replay=self.replay.pack(),
             config=msgspec.to_builtins(self.config),
             counters={
+                "started_from": self.started_from,
                 "step": self.step,
                 "round": self.rounds,
                 "seconds": self.seconds,
@@ -327,6 +346,7 @@ class Imitation:
             run = cls(msgspec.convert(saved.config, ImitationConfig))
             run.replay.unpack(saved.replay)
             counters = saved.counters
+            run.started_from = str(counters["started_from"])
             run.step, run.rounds = int(counters["step"]), int(counters["round"])
             run.seconds, run.positions = float(counters["seconds"]), int(counters["positions"])
         except (ValueError, KeyError, TypeError) as error:

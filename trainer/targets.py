@@ -42,6 +42,11 @@ def soft_targets(scores: Floats, temperature: float, turn_temperature: float = 1
     return np.where(total > 0, weights / np.where(total > 0, total, 1), uniform).astype(np.float32)
 
 
+def losing(scores: Floats) -> NDArray[np.bool_]:
+    """Return `[N, 4]`: was the move searched and found to lose?"""
+    return (scores < -DECIDED) & np.isfinite(scores)
+
+
 def with_bonus(scores: Floats, where: NDArray[np.bool_], bonus: float) -> Floats:
     """Return `scores` `[N, 4]` with `bonus` added `where` asked, except for decided games."""
     open_games = np.abs(scores) < DECIDED

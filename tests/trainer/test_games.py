@@ -12,7 +12,7 @@ from snakekit.trainer.generate import (
     Examples,
     Recipe,
     best_allowed,
-    eating_moves,
+    food_moves,
     mask_array,
     play,
     random_allowed,
@@ -28,6 +28,8 @@ RECIPE = Recipe(
     explore=0.2,
     student_share=0.5,
     eat_bonus=300,
+    seek_bonus=60,
+    quiet_share=1.0,
     temperature=40,
     value_scale=700,
     outcome_weight=0.5,
@@ -82,7 +84,8 @@ def test_eating_moves_are_those_that_eat() -> None:
     found = 0
     for _ in range(30):
         rows = np.argwhere(games.alive()).astype(np.int32)
-        eats = eating_moves(games, rows)
+        eats, seeks = food_moves(games, rows, 0)
+        assert (seeks.sum(1) <= 1).all()
         for (game, seat), row in zip(rows.tolist(), eats, strict=True):
             for move in range(4):
                 state = games.state(game)
@@ -123,6 +126,14 @@ def test_examples_are_what_the_net_is_to_learn() -> None:
     assert set(np.unique(values)) > {-1.0, 1.0}
     decided = values[: len(values) // 2]
     assert abs(decided.mean()) < 0.35
+
+
+def test_quiet_positions_can_be_thinned_out() -> None:
+    every, _ = play(DUEL, RECIPE, 1, None)
+    few, _ = play(DUEL, dataclasses.replace(RECIPE, quiet_share=0.0), 1, None)
+    assert 0 < len(few) < len(every)
+    # Where a move loses and another does not, the losing one is never taught.
+    assert (few.policy == 0).any(1).all()
 
 
 def test_games_stop_when_asked() -> None:

@@ -71,6 +71,18 @@ def test_a_resumed_run_continues_bit_for_bit(tmp_path: Path, pool: ThreadPoolExe
     assert resumed.done
 
 
+def test_a_run_can_start_from_other_weights(pool: ThreadPoolExecutor) -> None:
+    first = Imitation(CONFIG)
+    first.round(pool)
+    saved = first.checkpoint()
+    second = Imitation(msgspec.structs.replace(CONFIG, seed=9), saved)
+    assert weights(second) == weights(first)
+    assert second.step == 0
+    assert second.checkpoint().counters["started_from"] == saved.card.weights_sha256
+    with pytest.raises(CheckpointError, match="not this run's"):
+        Imitation(msgspec.structs.replace(CONFIG, channels=16), saved)
+
+
 def test_a_stopped_round_leaves_no_trace(pool: ThreadPoolExecutor) -> None:
     run, straight = Imitation(CONFIG), Imitation(CONFIG)
     run.round(pool)
@@ -214,9 +226,10 @@ def test_bad_input_is_one_sentence(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_shipped_configuration_is_valid() -> None:
-    path = Path(__file__).parents[2] / "configs" / "imitation.toml"
-    assert load(ImitationConfig, None, toml=path, environ={}).name == "standard"
+def test_the_shipped_configurations_are_valid() -> None:
+    folder = Path(__file__).parents[2] / "configs"
+    for path in (folder / "imitation.toml", folder / "imitation-fine.toml"):
+        assert load(ImitationConfig, None, toml=path, environ={}).name == "standard"
 
 
 def test_options_that_contradict_are_refused() -> None:
