@@ -75,9 +75,9 @@ def read_game(path: Path) -> GameRecord:
     """
     try:
         first, lines, last = boardjson.split_game(path.read_bytes())
-        game = boardjson.decode(_decoder, first)
+        game = boardjson.decode(_decoder, first[1])
         turns = [boardjson.decode(_decoder, line) for _, line in lines]
-        result = boardjson.decode(_decoder, last) if last is not None else None
+        result = boardjson.decode(_decoder, last[1]) if last is not None else None
     except OSError as error:
         raise GameFileError(f"{path}: cannot be read ({error.strerror})") from None
     except boardjson.BoardError as error:

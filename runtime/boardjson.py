@@ -31,6 +31,7 @@ from snakekit.runtime.wire import (
 )
 
 T = TypeVar("T")
+Line = tuple[int, bytes]
 
 
 class BoardError(ValueError):
@@ -178,7 +179,12 @@ def _request(record: BoardRecord, *, solo: bool) -> RequestObject:
         raise BoardError("board.snakes: other ids than the seats'")
     objects = [snake_object(s, seat) for s, seat in zip(snakes, record.seats, strict=True)]
     living = [objects[i] for i in state.living()]
-    you = record.you if isinstance(record.you, SnakeObject) else objects[record.you]
+    if isinstance(record.you, SnakeObject):
+        you = record.you
+    elif 0 <= record.you < len(objects):
+        you = objects[record.you]
+    else:
+        raise BoardError(f"you: there is no seat {record.you}")
     return RequestObject(
         game=record.game, turn=state.turn, board=board_object(state, living), you=you
     )
@@ -195,29 +201,32 @@ def _rules(settings: core.Settings) -> tuple[object, ...]:
     )
 
 
-def split_game(data: bytes) -> tuple[bytes, list[tuple[int, bytes]], bytes | None]:
-    """Return a game file's first line, its turns with their line numbers, and its result, if any.
-
-    Raises:
-        BoardError: a line is not a JSON object, or there is no game on the first one.
-    """
-    lines = [(n, line) for n, line in enumerate(data.splitlines(), start=1) if line.strip()]
-    keys: list[dict[str, msgspec.Raw]] = []
-    for number, line in lines:
-        with _at_line(number):
-            keys.append(decode(_keys_decoder, line))
-    if not keys or "ruleset" not in keys[0]:
-        raise BoardError("line 1: expected a game with its ruleset")
-    result = lines.pop()[1] if len(lines) > 1 and "isDraw" in keys[-1] else None
-    return lines[0][1], lines[1:], result
-
-
 @contextmanager
 def _at_line(number: int) -> Iterator[None]:
     try:
         yield
     except BoardError as error:
         raise BoardError(f"line {number}, {error}") from None
+
+
+def _line(decoder: msgspec.json.Decoder[T], line: Line) -> T:
+    number, text = line
+    with _at_line(number):
+        return decode(decoder, text)
+
+
+def split_game(data: bytes) -> tuple[Line, list[Line], Line | None]:
+    """Return a game file's game, turns and result (if any) as lines with their numbers.
+
+    Raises:
+        BoardError: a line is not a JSON object, or there is no game on the first one.
+    """
+    lines = [(n, line) for n, line in enumerate(data.splitlines(), start=1) if line.strip()]
+    keys = [_line(_keys_decoder, line) for line in lines]
+    if not keys or "ruleset" not in keys[0]:
+        raise BoardError("line 1: expected a game with its ruleset")
+    result = lines.pop() if len(lines) > 1 and "isDraw" in keys[-1] else None
+    return lines[0], lines[1:], result
 
 
 def read_game(data: bytes) -> GameFile:
@@ -227,19 +236,14 @@ def read_game(data: bytes) -> GameFile:
         BoardError: the message begins with the number of the line.
     """
     first, lines, last = split_game(data)
-    with _at_line(1):
-        game = decode(_game_decoder, first)
+    game = _line(_game_decoder, first)
+    requests = [(line, _line(_request_decoder, line)) for line in lines]
+    solo = bool(requests) and len(requests[0][1].board.snakes) == 1
     turns: list[BoardRecord] = []
-    solo = False
-    for number, line in lines:
+    for (number, _), request in requests:
         with _at_line(number):
-            request = decode(_request_decoder, line)
-            solo = len(request.board.snakes) == 1 if not turns else solo
             turns.append(_record(request, solo=solo))
-    result = None
-    if last is not None:
-        with _at_line(len(data.splitlines())):
-            result = decode(_result_decoder, last)
+    result = _line(_result_decoder, last) if last is not None else None
     return GameFile(game, turns, result)
 
 
@@ -271,9 +275,9 @@ def moves_by_id(
     seen: set[str] = set()
     for identity, word in moves.items() if isinstance(moves, Mapping) else moves:
         if identity not in seats:
-            raise BoardError(f"moves[{identity[:60]!r}]: no snake has this id")
+            raise BoardError(f"moves[{identity!r:.60}]: no snake has this id")
         if identity in seen:
-            raise BoardError(f"moves[{identity[:60]!r}]: two moves for one snake")
+            raise BoardError(f"moves[{identity!r:.60}]: two moves for one snake")
         seen.add(identity)
         if word in core.MOVES:
             found[seats[identity]] = core.MOVES.index(word)
