@@ -21,7 +21,7 @@ _UP = 0
 
 @dataclass(frozen=True)
 class GameRules:
-    """What all games of a run have in common.
+    """What all games of a run have in common. `map` is the name that requests carry.
 
     `max_turns` 0 means no limit; a turn lasts at least `pace_ms` milliseconds.
     """
@@ -96,7 +96,7 @@ class Game:
         self._index, self._players, self._rules = index, players, rules
         self._order = seat_order(index, count)
         self._client, self._workers, self._on_turn = client, workers, on_turn
-        self._food_seed = derive_seed(seed, "food", index)
+        self._map_seed = derive_seed(seed, "food", index)
         game_id = uuid.uuid4()
         self._seats = [
             Seat(str(uuid.uuid5(game_id, str(p))), players[p].name, players[p].looks)
@@ -109,8 +109,6 @@ class Game:
             derive_seed(seed, "board", index // count),
             rules.settings,
         )
-        if rules.map == "empty":
-            self._state = _without_food(self._state)
         self._minds: list[Mind | None] = []
         for p in self._order:
             sit = players[p].sit
@@ -162,9 +160,7 @@ class Game:
             over = state.game_over()
             moves = await self._ask(turn)
             if not over:
-                state.step(moves)
-                if self._rules.map != "empty":
-                    state.spawn_food(self._food_seed)
+                state.advance(moves, self._map_seed)
             if self._rules.pace_ms:
                 await asyncio.sleep(begun + self._rules.pace_ms / 1000 - time.monotonic())
         end = Turn(self._object, state, self._seats, turn=state.turn + 1)
@@ -261,15 +257,3 @@ class Game:
             aborted=aborted,
             file=file.name if file is not None else "",
         )
-
-
-def _without_food(state: State) -> State:
-    return State(
-        state.width,
-        state.height,
-        state.snakes(),
-        (),
-        state.hazards(),
-        turn=state.turn,
-        settings=state.settings,
-    )

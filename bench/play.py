@@ -26,6 +26,33 @@ from snakekit.core import Settings, State, StateError
 from snakekit.runtime.options import OptionError, add_options, load
 
 Size = Annotated[int, Meta(ge=3, le=25)]
+MapName = Literal[
+    "standard",
+    "empty",
+    "royale",
+    "arcade_maze",
+    "healing_pools",
+    "hz_castle_wall",
+    "hz_castle_wall_lg",
+    "hz_castle_wall_xl",
+    "hz_columns",
+    "hz_expand_box",
+    "hz_expand_scatter",
+    "hz_grow_box",
+    "hz_hazard_pits",
+    "hz_inner_wall",
+    "hz_islands_bridges",
+    "hz_islands_bridges_lg",
+    "hz_rings",
+    "hz_rivers_bridges",
+    "hz_rivers_bridges_lg",
+    "hz_rivers_bridges_xl",
+    "hz_scatter",
+    "hz_spiral",
+    "sinkholes",
+    "snail_mode",
+    "solo_maze",
+]
 
 
 class PlayConfig(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,17 +69,23 @@ class PlayConfig(msgspec.Struct, frozen=True, kw_only=True):
     width: Annotated[Size, Meta(description="columns of the board")] = 11
     height: Annotated[Size, Meta(description="rows of the board")] = 11
     ruleset: Annotated[
-        Literal["standard", "solo", "constrictor", "wrapped", "wrapped_constrictor"],
+        Literal["standard", "solo", "royale", "constrictor", "wrapped", "wrapped_constrictor"],
         Meta(description="rules to play by"),
     ] = "standard"
     map: Annotated[
-        Literal["standard", "empty"],
-        Meta(description="empty never spawns food, usual for constrictor"),
+        MapName,
+        Meta(description="official map; empty never spawns food, usual for constrictor"),
     ] = "standard"
     food_spawn_chance: Annotated[
         int, Meta(ge=0, le=100, description="chance of new food each turn, %")
     ] = 15
     minimum_food: Annotated[int, Meta(ge=0, le=625, description="food always on the board")] = 1
+    hazard_damage: Annotated[
+        int, Meta(ge=-1000, le=1000, description="health lost per layer of hazard")
+    ] = 14
+    shrink_every: Annotated[
+        int, Meta(ge=0, le=30_000, description="turns between changes of royale and such maps")
+    ] = 25
     max_turns: Annotated[
         int, Meta(ge=0, description="end a game as a draw at this turn; 0 means never")
     ] = 0
@@ -114,6 +147,9 @@ def _rules(config: PlayConfig, count: int) -> GameRules:
         solo=count == 1 or config.ruleset == "solo",
         food_spawn_chance=config.food_spawn_chance,
         minimum_food=config.minimum_food,
+        hazard_damage=config.hazard_damage,
+        shrink_every=config.shrink_every,
+        map=config.map,
     )
     # A board that has no room for the snakes shows here, before any server is troubled.
     State.new_game(config.width, config.height, [str(i) for i in range(count)], 0, settings)
@@ -195,6 +231,8 @@ def _write_json(config: PlayConfig, players: list[Player], result: SeriesResult)
         "height": config.height,
         "ruleset": config.ruleset,
         "map": config.map,
+        "hazard_damage": config.hazard_damage,
+        "shrink_every": config.shrink_every,
         "timeout_ms": config.timeout_ms,
         "parallel": config.parallel,
         "seed": config.seed,

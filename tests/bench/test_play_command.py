@@ -3,12 +3,15 @@
 import asyncio
 import json
 from pathlib import Path
+from typing import get_args, get_type_hints
 
 import pytest
 from fake_snake import FakeSnake
 
 from snakekit.__main__ import main
+from snakekit.bench.play import MapName, PlayConfig
 from snakekit.bench.server import read_buckets
+from snakekit.core import MAPS, RULESETS
 
 
 def test_play_prints_tables_and_writes_the_report(
@@ -65,6 +68,29 @@ async def test_allow_unready_plays_on(snake: FakeSnake) -> None:
     assert await asyncio.to_thread(main, [*args, "--allow-unready"]) == 0
 
 
+def test_all_maps_and_rulesets_are_offered() -> None:
+    assert get_args(MapName) == MAPS
+    found = get_args(get_args(get_type_hints(PlayConfig, include_extras=True)["ruleset"])[0])
+    assert sorted(found) == sorted(RULESETS)
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["--map", "hz_spiral", "--ruleset", "royale", "--shrink-every", "2"],
+        ["--map", "royale", "--shrink-every", "3", "--hazard-damage", "30"],
+        ["--map", "arcade_maze", "--width", "19", "--height", "21"],
+    ],
+)
+def test_a_game_on_another_map_shows_its_hazards(args: list[str], tmp_path: Path) -> None:
+    out = ["--out", str(tmp_path), "--max-turns", "12"]
+    assert main(["play", "greedy", "greedy", *args, *out]) == 0
+    (file,) = tmp_path.glob("*.jsonl")
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    assert lines[0]["map"] == args[1]
+    assert any(line["board"]["hazards"] for line in lines[1:-1])
+
+
 @pytest.mark.parametrize(
     ("args", "words"),
     [
@@ -74,6 +100,9 @@ async def test_allow_unready_plays_on(snake: FakeSnake) -> None:
         (["random", "--height", "26"], "height"),
         (["random", "--games", "0"], "games"),
         (["random", "--ruleset", "chess"], "ruleset"),
+        (["random", "--map", "moon"], "map"),
+        (["random", "random", "--map", "arcade_maze"], "only 19x21"),
+        (["random", "random", "--map", "solo_maze"], "at most 1"),
         (["random", "search:never"], "search:MS"),
         (["policy:missing.onnx", "random"], "no such model file"),
         (["http://127.0.0.1:9", "random"], "cannot be reached"),
