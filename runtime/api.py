@@ -24,6 +24,7 @@ T = TypeVar("T")
 
 DEFAULT_TIMEOUT_MS = 500
 MAX_LIVING = 8
+_LONGEST = 200
 
 Coordinate = Annotated[int, Meta(ge=-1000, le=1000)]
 Identity = Annotated[str, Meta(max_length=256)]
@@ -146,10 +147,11 @@ def decode(decoder: msgspec.json.Decoder[T], body: bytes) -> T:
 
 
 def _sentence(text: str) -> str:
-    """Turn msgspec's `Expected X - at `$.a.b`` into `a.b: expected X`."""
-    what, _, where = text.partition(" - at `$")
+    """Turn msgspec's `Expected X - at `$.a.b`` into `a.b: expected X`, short and on one line."""
+    what, _, where = text.rpartition(" - at `$") if " - at `$" in text else (text, "", "")
     field = where.rstrip("`").lstrip(".") or "body"
-    what = what.replace("`", "")
+    # Names of unknown fields stand in it, as long and as odd as the sender likes.
+    what = "".join(c if c.isprintable() else "?" for c in what[:_LONGEST].replace("`", ""))
     if what.startswith("Object missing required field "):
         name = what.removeprefix("Object missing required field ")
         return f"{name if field == 'body' else f'{field}.{name}'}: missing, expected a value"

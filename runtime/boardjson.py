@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import msgspec
+from msgspec import UNSET
 
 from snakekit import core
 from snakekit.runtime import api
@@ -159,6 +160,7 @@ def _settings(game: Game, *, solo: bool) -> core.Settings:
         return core.Settings(
             ruleset=name,
             solo=solo or name == "solo",
+            map="standard" if game.map is UNSET else game.map,
             food_spawn_chance=given.food_spawn_chance,
             minimum_food=given.minimum_food,
             hazard_damage=given.hazard_damage_per_turn,
@@ -194,6 +196,7 @@ def _rules(settings: core.Settings) -> tuple[object, ...]:
     return (
         settings.ruleset,
         settings.solo or settings.ruleset == "solo",
+        settings.map,
         settings.food_spawn_chance,
         settings.minimum_food,
         settings.hazard_damage,

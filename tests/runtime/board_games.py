@@ -46,6 +46,7 @@ def random_settings(dice: random.Random, ruleset: str, *, solo: bool) -> Setting
     return Settings(
         ruleset=ruleset,
         solo=solo,
+        map=dice.choice((*core.MAPS, "standard", "a map of tomorrow")),
         food_spawn_chance=dice.randint(0, 100),
         minimum_food=dice.randint(0, 25),
         hazard_damage=dice.randint(-100, 100),
@@ -55,7 +56,7 @@ def random_settings(dice: random.Random, ruleset: str, *, solo: bool) -> Setting
 
 def turns(dice: random.Random, state: State, count: int) -> list[State]:
     """The boards of a game of `count` turns at most, deaths included."""
-    found = [state.copy()]
+    found, seed = [state.copy()], dice.getrandbits(32)
     for _ in range(count):
         if state.game_over():
             break
@@ -65,15 +66,18 @@ def turns(dice: random.Random, state: State, count: int) -> list[State]:
         ]
         if dice.random() < 0.2:
             moves[dice.randrange(len(moves))] = dice.randint(-1, 3)
-        state.step(moves)
-        state.spawn_food(dice.getrandbits(32))
+        state.advance(moves, seed)
         found.append(state.copy())
     return found
 
 
 def game_of(settings: Settings) -> wire.Game:
     return wire.game_object(
-        game_id="g", ruleset=settings.ruleset, map_name="m", timeout_ms=33, settings=settings
+        game_id="g",
+        ruleset=settings.ruleset,
+        map_name=settings.map,
+        timeout_ms=33,
+        settings=settings,
     )
 
 

@@ -192,6 +192,8 @@ REFUSED_REQUESTS: list[tuple[tuple[Any, ...], Any, str]] = [
     (("you", "id"), "c", "you.id: 'c' is not in board.snakes"),
     (("you", "health"), 89, "you.health: differs from board.snakes[0].health"),
     (("you",), KeyError, "you: missing"),
+    (("x" * 9999,), 1, "body: object contains unknown field " + "x" * 100),
+    (("line\nfeed",), 1, "body: object contains unknown field line?feed"),
     (("game", "timeout"), KeyError, "game.timeout: missing"),
     (
         ("game", "ruleset", "settings", "foodSpawnChance"),
@@ -207,7 +209,7 @@ REFUSED_REQUESTS: list[tuple[tuple[Any, ...], Any, str]] = [
 
 
 @pytest.mark.parametrize(
-    ("path", "new", "words"), REFUSED_REQUESTS, ids=[words for _, _, words in REFUSED_REQUESTS]
+    ("path", "new", "words"), REFUSED_REQUESTS, ids=[words[:60] for _, _, words in REFUSED_REQUESTS]
 )
 def test_bad_requests_are_refused_by_field(
     request_json: Json, path: tuple[Any, ...], new: Any, words: str
