@@ -189,8 +189,7 @@ void VectorEnv::play(State<T>& s, int game, const std::int8_t* moves) {
     m[i] = moves[i];
     length[i] = s.h.snake[i].length;
   }
-  snakekit::step(s, m);
-  if (!s.game_over()) spawn_food(s, episode_seed(game));
+  advance(s, m, episode_seed(game));
   const auto first = index(game, 0);
   const bool cut = !s.game_over() && options_.max_turns > 0 && s.h.turn >= options_.max_turns;
   for (auto* v : {&b.terminated, &b.truncated, &b.ate, &b.kills, &b.causes})
