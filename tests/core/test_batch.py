@@ -115,7 +115,7 @@ def test_wrong_calls_are_refused():
         ((0, 7, 7, 2, 1), "^count: 0"),
         ((1, 7, 7, 9, 1), "^snakes: 9"),
         ((1, 7, 7, 0, 1), "^snakes: 0"),
-        ((1, 3, 3, 4, 1), "^snakes: 4 do not fit"),
+        ((1, 3, 3, 8, 1), "^snakes: 8 do not fit"),
         ((1, 2, 7, 2, 1), "2x7"),
     ):
         with pytest.raises(StateError, match=message):
