@@ -1,10 +1,38 @@
-// Parts of the Python module, one file each.
+// Parts of the Python module, one file each. Everything that loops runs without the GIL.
 #pragma once
 
 #include <pybind11/pybind11.h>
 
+#include <string>
+#include <utility>
+
+#include "board.h"
+
 namespace snakekit {
 
+void bind_board(pybind11::module_& m);
+void bind_search(pybind11::module_& m);
+void bind_games(pybind11::module_& m);
 void bind_env(pybind11::module_& m);
+void bind_measures(pybind11::module_& m);
+
+inline void check_seat(const Board& b, int seat) {
+  if (seat < 0 || seat >= b.seats())
+    throw pybind11::index_error("seat " + std::to_string(seat) + " is outside 0.." +
+                                std::to_string(b.seats() - 1));
+}
+
+// f(state, seat) for a seat that exists.
+template <class F>
+auto at_seat(const Board& b, int seat, F&& f) {
+  check_seat(b, seat);
+  return b.visit([&](const auto& s) { return f(s, seat); });
+}
+
+inline void check_version(int version) {
+  if (version != 1 && version != 2)
+    throw pybind11::value_error("encoder version " + std::to_string(version) +
+                                " is unknown, expected 1 or 2");
+}
 
 }  // namespace snakekit

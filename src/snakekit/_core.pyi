@@ -215,7 +215,7 @@ class Searcher:
         """
 class Games:
     """
-    Standard-map games stepped together; finished ones start anew.
+    Games of one kind stepped together; finished ones start anew.
     """
     def __init__(self, count: int, width: int, height: int, snakes: int, seed: int, settings: Settings = ...) -> None:
         ...
