@@ -413,17 +413,16 @@ def test_a_lone_survivor_still_gets_a_move():
         assert target(state, 0, found.best) == (1, 0)
 
 
-def test_five_rivals_are_searched_but_nothing_is_claimed():
-    """Beyond four the far ones are not followed, so that no proof would hold."""
-    corner = snake("a", [(0, 0), (0, 1), (0, 2)])
-    spots = [(4, 4), (6, 6), (8, 8), (10, 10), (2, 10)]
-    others = [snake(f"o{i}", [at] * 3) for i, at in enumerate(spots)]
-    longer = snake("o0", [(1, 1), (1, 2), (1, 3), (1, 4), (2, 4), (2, 5), (2, 6), (2, 7)])
-    # Up is the neck and right is where the longer one comes.
-    state = State(11, 11, [corner, longer, *others[1:]])
+@pytest.mark.parametrize(("rivals", "label"), [(1, "loss"), (4, "loss"), (5, "none")])
+def test_with_more_than_four_rivals_nothing_is_claimed(rivals, label):
+    """The far ones are not followed then, so that no proof would hold."""
+    trapped = snake("a", [(0, 1), (0, 2), (0, 3)])
+    wall = snake("o0", [(2, 0), (1, 0), (1, 1), (1, 2), (1, 3), (1, 4)])
+    far = [snake(f"o{i}", [at] * 3) for i, at in enumerate([(5, 9), (9, 5), (9, 9), (5, 5)], 1)]
+    state = State(11, 11, [trapped, wall, *far[: rivals - 1]])
     found = fixed(state, 0, 2)
-    assert found.scores == [None, None, None, 1 - WIN_SCORE]
-    assert found.labels == ["none"] * 4
+    assert found.scores == [None, 2 - WIN_SCORE, None, 1 - WIN_SCORE]
+    assert found.labels == ["none", label, "none", label]
 
 
 def test_wrong_calls_are_refused():
