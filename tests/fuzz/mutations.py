@@ -58,32 +58,42 @@ KEYS = ("", "x", "id", "board", "ruleset", "isDraw", "Data", "line\nfeed", "long
 BITS = (b"\n", b"\r", b"\xff", b"null", b"1e400", b'"\\ud800"', b"-")
 
 
-def _state(*, dead: bool) -> State:
+# Cut at an even number of bytes it ends within a character.
+LONG = "a" + "é" * 60
+
+
+def _state(ids: list[str], *, dead: bool) -> State:
     snakes = [
-        Snake("a", 90, [(1, 1), (1, 2), (1, 2)]),
-        Snake("b", 100, [(4, 4), (4, 5), (5, 5)]),
-        Snake("c", 0, [(7, 0), (6, 0)], "wall-collision", "", 3),
+        Snake(ids[0], 90, [(1, 1), (1, 2), (1, 2)]),
+        Snake(ids[1], 100, [(4, 4), (4, 5), (5, 5)]),
+        Snake(ids[2], 0, [(7, 0), (6, 0)], "wall-collision", "", 3),
     ]
     food, hazards = [(0, 0), (3, 3)], [(2, 2), (2, 2), (1, 9)]
     return State(*SIZE, snakes if dead else snakes[:2], food, hazards, turn=4)
 
 
-def valid() -> dict[str, bytes]:
-    """One good input of each format."""
+def _valid(ids: list[str]) -> dict[str, bytes]:
     settings = Settings()
     game = wire.game_object(
         game_id="g", ruleset="standard", map_name="standard", timeout_ms=500, settings=settings
     )
-    state, whole = _state(dead=False), _state(dead=True)
-    record = BoardRecord(game, state, [wire.Seat("a", "A"), wire.Seat("b", "B")], 0)
-    lost = BoardRecord(game, whole, [wire.Seat(i, i.upper()) for i in "abc"], 2)
-    result = wire.Result(winner_id="a", winner_name="A", is_draw=False)
-    frame = FrameRecord(whole, [FrameSeat(id=i, name=i, color="#123456") for i in "abc"])
+    state, whole = _state(ids, dead=False), _state(ids, dead=True)
+    record = BoardRecord(game, state, [wire.Seat(i, i.upper()) for i in ids[:2]], 0)
+    lost = BoardRecord(game, whole, [wire.Seat(i, i.upper()) for i in ids], 2)
+    result = wire.Result(winner_id=ids[0], winner_name="A", is_draw=False)
+    frame = FrameRecord(whole, [FrameSeat(id=i, name=i, color="#123456") for i in ids])
     return {
         "request": write_request(record),
         "game": write_game(GameFile(game, [record, lost], result)),
         "frame": write_frame(frame),
     }
+
+
+def valid(kind: str) -> list[bytes]:
+    """Good inputs of a kind; an answer to `/move` is the simplest."""
+    if kind == "answer":
+        return [b'{"move": "left", "shout": "hello"}', b'{"move": "up"}']
+    return [_valid(ids)[kind] for ids in (["a", "b", "c"], [LONG, "b" + LONG, "c" + LONG])]
 
 
 def _places(node: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:

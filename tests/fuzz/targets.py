@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from types import FunctionType
 
-from mutations import SIZE, damaged
+from mutations import SIZE, damaged, valid
 
 from snakekit.bench import gamefile, protocol
 from snakekit.runtime import api, boardjson, frames
@@ -106,7 +106,8 @@ def main() -> None:
     """Fuzz until libFuzzer's limits are reached; the exit code is its own."""
     import atheris
 
-    target = TARGETS[sys.argv.pop(1)]
+    name = sys.argv.pop(1)
+    target, seeds = TARGETS[name], valid(SEEDS[name])
     for module in (api, boardjson, frames, gamefile, protocol):
         for value in vars(module).values():
             if isinstance(value, FunctionType) and value.__module__ == module.__name__:
@@ -117,8 +118,10 @@ def main() -> None:
 
     def mutate(data: bytes, limit: int, seed: int) -> bytes:
         dice = random.Random(seed)
+        # The readers' own coverage is coarse, so libFuzzer soon keeps only stunted inputs.
+        start = dice.choice(seeds) if dice.random() < 0.3 else data
         try:
-            made = damaged(data, dice) if dice.random() < 0.5 else atheris.Mutate(data, limit)
+            made = damaged(start, dice) if dice.random() < 0.5 else atheris.Mutate(start, limit)
         except (ValueError, RecursionError, IndexError):
             made = atheris.Mutate(data, limit)
         return bytes(made[:limit])

@@ -7,6 +7,7 @@ import importlib.util
 import json
 import os
 import random
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -14,28 +15,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mutations import damaged, valid
+from mutations import LONG, damaged, valid
 from targets import SEEDS, TARGETS
 
 from snakekit import core
+from snakekit.bench import gamefile, protocol
 from snakekit.runtime import api
 
 SECONDS = 30
 CASES = 500
-LONG = "a" + "é" * 60
-
-
-def starts(target: str) -> list[bytes]:
-    """Valid inputs of a target; for an answer they are not valid, only objects."""
-    if target == "answer":
-        return [b'{"move": "left", "shout": "hello"}', b'{"move": "up"}']
-    return [valid()[SEEDS[target]]]
 
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_damaged_inputs(target: str) -> None:
     dice = random.Random(f"damage {target}")
-    seeds = starts(target)
+    seeds = valid(SEEDS[target])
     assert all(TARGETS[target](seed) for seed in seeds)
     taken = 0
     for number in range(CASES):
@@ -56,7 +50,7 @@ def test_libfuzzer(target: str, tmp_path: Path) -> None:
         pytest.skip("atheris is not installed: pip install --group fuzz")
     corpus = tmp_path / "corpus"
     corpus.mkdir()
-    for number, seed in enumerate(starts(target)):
+    for number, seed in enumerate(valid(SEEDS[target])):
         (corpus / f"valid{number}").write_bytes(seed)
     done = subprocess.run(
         [
@@ -78,7 +72,10 @@ def test_libfuzzer(target: str, tmp_path: Path) -> None:
     )
     crashes = [path.read_bytes()[:2000] for path in tmp_path.glob("*-*") if path.is_file()]
     assert done.returncode == 0, f"{done.stderr[-4000:]}\n{crashes}"
-    assert "stat::number_of_executed_units" in done.stderr
+    units = re.search(r"stat::number_of_executed_units:\s*(\d+)", done.stderr)
+    assert units is not None
+    print(f"{target}: {units[1]} inputs")
+    assert int(units[1]) > 1000
 
 
 def words(request: dict[str, Any]) -> str:
@@ -89,10 +86,30 @@ def words(request: dict[str, Any]) -> str:
 
 def test_a_long_id_listed_twice_is_refused_by_its_field() -> None:
     """The core's message cuts the id off within a character, which is not text any more."""
-    request = json.loads(valid()["request"])
-    for snake in [*request["board"]["snakes"], request["you"]]:
-        snake["id"] = LONG
-    assert words(request).startswith("board.snakes[1].id: ")
+    request = json.loads(valid("request")[1])
+    request["board"]["snakes"] *= 2
+    assert words(request).startswith("board.snakes[2].id: ")
+
+
+DEEP = b'{"ruleset": ' + b"[" * 100_000
+
+
+@pytest.mark.parametrize("data", [DEEP, b'{"ruleset": {}}\n' + DEEP])
+def test_deep_game_files_are_refused(data: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "game.jsonl"
+    path.write_bytes(data)
+    with pytest.raises(gamefile.GameFileError, match="nested too deeply"):
+        gamefile.read_game(path)
+
+
+def test_a_game_and_a_result_on_one_line_is_a_game(tmp_path: Path) -> None:
+    path = tmp_path / "game.jsonl"
+    path.write_bytes(b'{"ruleset": {}, "isDraw": true}')
+    assert gamefile.read_game(path).result is None
+
+
+def test_a_deep_answer_is_a_bad_answer() -> None:
+    assert protocol.read_answer(200, DEEP, 1.0).kind is protocol.Kind.BAD_ANSWER
 
 
 TWICE = [core.Snake(LONG, 100, [(x, 0)]) for x in range(2)]
