@@ -86,9 +86,10 @@ std::vector<Point> quadrant_squares(const Layout& layout, Rng& rng) {
 
 std::vector<Point> arcade_squares(const Layout& layout, Rng& rng) {
   std::vector<Point> out = layout.starts;
-  const auto middle = std::stable_partition(out.begin(), out.end(),
-                                            [&](Point p) { return p.first != layout.width / 2; });
+  const auto middle =
+      std::partition(out.begin(), out.end(), [&](Point p) { return p.first != layout.width / 2; });
   shuffle(out.begin(), middle, rng);
+  std::sort(middle, out.end());
   return out;
 }
 
