@@ -228,7 +228,9 @@ void bind_state(py::module_& m) {
           [](const Board& b, int seat) {
             return at_seat(b, seat, [](const auto& s, int i) { return safe_mask(s, i); });
           },
-          py::arg("seat"), "Bit m: move m is not certain death this turn, whatever the others do.")
+          py::arg("seat"),
+          "Bit m: move m is not certain death this turn, unless another leaves the board to make "
+          "room.")
       .def("hash", [](const Board& b) { return b.visit([](const auto& s) { return s.hash(); }); })
       .def("copy", [](const Board& b) { return Board(b); })
       .def("observation_shape", &observation_shape, py::arg("version"))

@@ -240,15 +240,20 @@ bool Tree<T>::search_root(int depth, SearchResult& r) {
 }
 
 template <class T>
-bool Tree<T>::decided(const SearchResult& r) const {
-  // A win ends the search; so does knowing the end of every move.
-  bool all = true;
+std::optional<Stop> Tree<T>::settled(const SearchResult& r) const {
+  const bool proves = limits_.proof == Proof::kSound && complete_ && contested_;
+  bool all_lost = true;
+  bool all_known = true;
   for (int i = 0; i < root_count_; ++i) {
     const int m = root_order_[i];
-    if (r.label[m] == Label::kWin) return true;
-    all &= is_decided(r.score[m]) || r.score[m] == kDrawScore;
+    if (r.label[m] == Label::kWin) return Stop::kProved;
+    all_lost &= r.label[m] == Label::kLoss;
+    // A pessimistic loss that is not proved yet may be told from a proved one by looking deeper.
+    all_known &= r.label[m] != Label::kNone || r.score[m] == kDrawScore ||
+                 (!proves && is_decided(r.score[m]));
   }
-  return all;
+  if (all_lost) return Stop::kProved;
+  return all_known ? std::optional(Stop::kDepth) : std::nullopt;
 }
 
 template <class T>
@@ -278,12 +283,8 @@ SearchResult Tree<T>::run() {
       proof_limit_ = nodes_ + std::max<std::int64_t>(4000, nodes_ - nodes_before);
       prove(depth, r);
     }
-    if (decided(r)) {
-      const bool win =
-          std::any_of(r.label.begin(), r.label.end(), [](Label l) { return l == Label::kWin; });
-      const bool lost = std::all_of(root_order_.begin(), root_order_.begin() + root_count_,
-                                    [&](int m) { return r.label[m] == Label::kLoss; });
-      r.stopped = win || lost ? Stop::kProved : Stop::kDepth;
+    if (const auto end = settled(r)) {
+      r.stopped = *end;
       break;
     }
     if (std::popcount(static_cast<unsigned>(safe)) == 1 && limits_.budget_us > 0) {

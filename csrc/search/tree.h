@@ -6,6 +6,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "../rules.h"
@@ -73,7 +74,8 @@ class Tree {
   void label_article(SearchResult& r) const;
   void choose(SearchResult& r) const;
   void principal_variation(SearchResult& r);
-  [[nodiscard]] bool decided(const SearchResult& r) const;
+  // Why there is nothing left to find, if so.
+  [[nodiscard]] std::optional<Stop> settled(const SearchResult& r) const;
 
   State<T> s_;
   const int us_;

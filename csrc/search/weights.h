@@ -10,10 +10,10 @@ namespace snakekit {
 struct EvalWeights {
   int cell = 10;     // each cell reached first
   int trapped = 25;  // each cell short of the own length
-  int length = 25;   // each segment ahead of the longest other, up to length_cap
-  int length_cap = 4;
-  int longest = 60;    // being strictly longest
-  int food = 4;        // nearness of food reached first, times hunger
+  int length = 80;   // each segment ahead of the longest other, up to length_cap
+  int length_cap = 8;
+  int longest = 150;   // being strictly longest
+  int food = 2;        // nearness of food reached first, times hunger
   int starving = 900;  // no food in reach in time
   int opponent = 200;  // each living opponent beyond the first
 };

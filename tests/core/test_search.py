@@ -108,6 +108,19 @@ def test_many_proofs_hold_by_brute_force(capsys):
     assert seen["missed", 3] + seen["missed", 4] < 0.05 * (seen["loss", 3] + seen["loss", 4])
 
 
+def test_a_pessimistic_loss_does_not_end_the_search_before_it_is_proved():
+    """All moves may lose to an opponent who sees them; which ones really lose takes more depth."""
+    unproved = 0
+    for state, seat in seats(positions(4, 400, (2,))):
+        found = fixed(state, seat, 6)
+        if "win" in found.labels or found.stopped == "proved":
+            continue
+        if all(s is None or s < -20_000 for s in found.scores):
+            unproved += 1
+            assert found.depth == 6
+    assert unproved > 5
+
+
 def test_proofs_hold_when_the_table_knows_other_positions():
     searcher = Searcher(1)
     labels = Counter()
