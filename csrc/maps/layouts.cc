@@ -8,9 +8,9 @@ namespace {
 
 struct Picture {
   MapId map;
-  int width;
-  int height;
-  int max_snakes;
+  std::uint8_t width;
+  std::uint8_t height;
+  std::uint8_t max_snakes;
   StartStyle style;
   std::string_view cells;
 };
