@@ -21,7 +21,7 @@ Cause parse_cause(const std::string& field, const std::string& name) {
   for (std::size_t i = 0; i < kCauseNames.size(); ++i) {
     if (name == kCauseNames[i]) return static_cast<Cause>(i);
   }
-  throw StateError(field + ": unknown cause '" + name.substr(0, 40) + "'");
+  throw StateError(field + ": unknown cause '" + excerpt(name, 40) + "'");
 }
 
 std::string at(const char* field, std::size_t i) {
@@ -86,6 +86,12 @@ void check_cells(const char* field, const std::vector<Point>& points, int width,
 
 }  // namespace
 
+std::string excerpt(const std::string& text, std::size_t limit) {
+  const auto continues = [&] { return (static_cast<unsigned char>(text[limit]) & 0xc0U) == 0x80U; };
+  while (limit > 0 && limit < text.size() && continues()) --limit;
+  return text.substr(0, limit);
+}
+
 const char* cause_name(Cause c) { return kCauseNames[static_cast<std::size_t>(c)]; }
 
 Rules Settings::rules() const {
@@ -147,7 +153,7 @@ Board::Board(int width, int height, const std::vector<Snake>& snakes,
     check_snake(at("snakes", i), snakes[i], width, height);
     if (snakes[i].eliminated_cause.empty()) ++alive;
     if (std::find(ids_.begin(), ids_.end(), snakes[i].id) != ids_.end())
-      throw StateError(at("snakes", i) + ".id: '" + snakes[i].id.substr(0, 60) +
+      throw StateError(at("snakes", i) + ".id: '" + excerpt(snakes[i].id, 60) +
                        "' is listed twice");
     ids_.push_back(snakes[i].id);
     given_by_.push_back(snakes[i].eliminated_by);

@@ -44,6 +44,9 @@ inline constexpr int kMaxAlive = 8;
 
 const char* cause_name(Cause c);
 
+// The start of a text for a message, never cut inside a UTF-8 character.
+std::string excerpt(const std::string& text, std::size_t limit);
+
 class Board {
  public:
   // Throws StateError for anything that no game can show.

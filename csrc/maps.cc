@@ -15,7 +15,7 @@ MapId known_map(const std::string& name) {
   if (const auto id = find_map(name)) return *id;
   std::string all;
   for (const auto n : kMapNames) all += (all.empty() ? "" : ", ") + std::string(n);
-  throw StateError("settings.map: '" + name.substr(0, 40) + "' is unknown, expected one of " + all);
+  throw StateError("settings.map: '" + excerpt(name, 40) + "' is unknown, expected one of " + all);
 }
 
 Board maze_game(int width, int height, const std::string& id, std::uint64_t seed,

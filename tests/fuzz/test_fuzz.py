@@ -116,9 +116,6 @@ TWICE = [core.Snake(LONG, 100, [(x, 0)]) for x in range(2)]
 DOOMED = [core.Snake("a", 100, [(0, 0)], LONG)]
 
 
-@pytest.mark.xfail(
-    raises=UnicodeDecodeError, strict=True, reason="the core cuts texts within a character"
-)
 @pytest.mark.parametrize(
     "make",
     [
