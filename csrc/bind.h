@@ -12,7 +12,6 @@ namespace snakekit {
 
 void bind_board(pybind11::module_& m);
 void bind_search(pybind11::module_& m);
-void bind_games(pybind11::module_& m);
 void bind_env(pybind11::module_& m);
 void bind_measures(pybind11::module_& m);
 

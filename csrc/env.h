@@ -7,11 +7,17 @@
 
 #include "board.h"
 #include "encode.h"
-#include "games.h"
 #include "pool.h"
 #include "search/search.h"
 
 namespace snakekit {
+
+enum class Result : std::int8_t { kNone = 0, kWin = 1, kLoss = -1, kDraw = 2 };
+
+struct Row {
+  std::int32_t game;
+  std::int32_t seat;
+};
 
 // One kind of game; each episode draws one with chance weight / sum of weights.
 struct Scenario {

@@ -28,7 +28,6 @@ PYBIND11_MODULE(_core, m, py::mod_gil_not_used()) {
   m.attr("PLANE_SCALE") = scale;
   bind_board(m);
   bind_search(m);
-  bind_games(m);
   bind_env(m);
   bind_measures(m);
 }

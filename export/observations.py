@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from snakekit.runtime.contract import ModelCard
-from snakekit.trainer.generate import mask_array, random_allowed
+from snakekit.trainer.generate import random_allowed
 from snakekit.trainer.scenario import Scenario
 
 GAMES = 16
@@ -51,13 +51,13 @@ def collect(encoder: int, scenario: Scenario, count: int, seed: int) -> Sample:
     allowed: list[NDArray[np.bool_]] = []
     turn = 0
     while sum(map(len, allowed)) < count:
-        rows = np.argwhere(games.alive()).astype(np.int32)
+        rows = np.argwhere(games.alive).astype(np.int32)
         at = rows[:, 0], rows[:, 1]
-        free = mask_array(games.safe_masks())[at]
+        free = games.masks[at]
         if turn % 3 == 0:
             obs.append(games.encode(encoder, rows))
             allowed.append(free)
-        chosen = games.search(rows, max_depth=1, threads=1).argmax(1)
+        chosen = games.search(rows, max_depth=1).argmax(1)
         noisy = generator.random(len(rows)) < RANDOM_SHARE
         moves = np.zeros((GAMES, scenario.snakes), np.int8)
         moves[at] = np.where(noisy, random_allowed(free, generator), chosen)

@@ -10,18 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from snakekit import core
-from snakekit.trainer.generate import best_allowed, mask_array
+from snakekit.trainer.generate import best_allowed
 from snakekit.trainer.scenario import Scenario
 
 Policy = Callable[[NDArray[np.uint8]], NDArray[np.float32]]
 """Maps observations `[N, planes, rows, cols]` to logits `[N, 4]`."""
 
-Opponent = Callable[[core.Games, NDArray[np.int32], int], NDArray[Any]]
+Opponent = Callable[[core.VectorEnv, NDArray[np.int32], int], NDArray[Any]]
 """Maps (games, rows `[n, 2]` of game and seat, seed) to a move for each row."""
 
 
 def _by_state(move: Callable[[core.State, int, int], int]) -> Opponent:
-    def choose(games: core.Games, rows: NDArray[np.int32], seed: int) -> NDArray[Any]:
+    def choose(games: core.VectorEnv, rows: NDArray[np.int32], seed: int) -> NDArray[Any]:
         seeds = np.random.default_rng(seed).integers(2**31, size=len(rows)).tolist()
         pairs = zip(rows.tolist(), seeds, strict=True)
         return np.array([move(games.state(game), seat, s) for (game, seat), s in pairs], np.int64)
@@ -30,9 +30,9 @@ def _by_state(move: Callable[[core.State, int, int], int]) -> Opponent:
 
 
 def _by_search(depth: int) -> Opponent:
-    def choose(games: core.Games, rows: NDArray[np.int32], seed: int) -> NDArray[Any]:
+    def choose(games: core.VectorEnv, rows: NDArray[np.int32], seed: int) -> NDArray[Any]:
         del seed
-        return np.asarray(games.search(rows, max_depth=depth, threads=1).argmax(1))
+        return np.asarray(games.search(rows, max_depth=depth).argmax(1))
 
     return choose
 
@@ -107,7 +107,8 @@ def measure(
         if not running.any():
             break
         moves = _moves(policy, encoder, table, OPPONENTS[opponent], own_seat, running, seed + turn)
-        outcome = table.step(moves)[np.arange(games), own_seat]
+        table.step(moves)
+        outcome = table.results[np.arange(games), own_seat]
         fresh = running & (outcome != 0)
         result[fresh] = outcome[fresh]
         length[fresh] = turn + 1
@@ -123,14 +124,14 @@ def measure(
 def _moves(
     policy: Policy,
     encoder: int,
-    table: core.Games,
+    table: core.VectorEnv,
     opponent: Opponent,
     own_seat: NDArray[Any],
     running: NDArray[np.bool_],
     seed: int,
 ) -> NDArray[np.int8]:
-    alive = table.alive() & running[:, None]
-    allowed = mask_array(table.safe_masks())
+    alive = table.alive & running[:, None]
+    allowed = table.masks
     rows = np.argwhere(alive).astype(np.int32)
     mine = rows[:, 1] == own_seat[rows[:, 0]]
     moves = np.zeros(alive.shape, np.int8)

@@ -18,7 +18,6 @@ from snakekit.trainer.scenario import Scenario
 from snakekit.trainer.targets import losing, search_values, soft_targets, with_bonus
 
 STEPS = ((0, 1), (0, -1), (-1, 0), (1, 0))
-BITS = np.array([1, 2, 4, 8], np.uint8)
 
 
 class Cancelled(Exception):
@@ -69,11 +68,6 @@ class Recipe:
     """Share of the game's outcome in the value target; the search's opinion has the rest."""
 
 
-def mask_array(masks: NDArray[np.uint8]) -> NDArray[np.bool_]:
-    """Turn bit masks `[...]` into booleans `[..., 4]`, one a move."""
-    return (masks[..., None] & BITS) > 0
-
-
 def random_allowed(allowed: NDArray[np.bool_], generator: np.random.Generator) -> NDArray[np.intp]:
     """Return one uniformly random allowed move a row; any move where none is allowed."""
     keys = generator.random(allowed.shape)
@@ -87,7 +81,7 @@ def best_allowed(logits: NDArray[np.float32], allowed: NDArray[np.bool_]) -> NDA
 
 
 def food_moves(
-    games: core.Games, rows: NDArray[np.int32], seed: int
+    games: core.VectorEnv, rows: NDArray[np.int32], seed: int
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Return two arrays `[n, 4]` for `rows` `[n, 2]` of (game, seat).
 
@@ -147,16 +141,15 @@ def play(
     shape = (recipe.games, scenario.snakes)
     taught = generator.random(shape) < (recipe.student_share if student is not None else 0.0)
     rate = generator.random(shape) * 2 * recipe.explore
-    outcome = np.zeros(shape, np.int8)
     record = _Record(shape)
     for _ in range(recipe.turns):
         if cancelled():
             raise Cancelled
-        rows = np.argwhere(games.alive()).astype(np.int32)
+        rows = np.argwhere(games.alive).astype(np.int32)
         at = rows[:, 0], rows[:, 1]
         obs = games.encode(recipe.encoder, rows)
-        scores = games.search(rows, max_depth=scenario.depth, threads=1)
-        allowed = mask_array(games.safe_masks())[at]
+        scores = games.search(rows, max_depth=scenario.depth)
+        allowed = games.masks[at]
         eats, seeks = food_moves(games, rows, seed)
         judged = with_bonus(scores, eats, recipe.eat_bonus)
         judged = with_bonus(judged, seeks, recipe.seek_bonus)
@@ -171,8 +164,8 @@ def play(
         record.add(rows[kept], obs[kept], target, scores[kept], recipe)
         moves = np.zeros(shape, np.int8)
         moves[at] = chosen
-        outcome = games.step(moves)
-        record.close(outcome)
+        games.step(moves)
+        record.close(games.results)
     return record.examples(recipe), record.figures(recipe.turns)
 
 

@@ -39,11 +39,10 @@ class Scenario:
         """Return the game settings: the engine's defaults under this ruleset."""
         return core.Settings(ruleset=self.ruleset)
 
-    def games(self, count: int, seed: int) -> core.Games:
-        """Start `count` games."""
-        return core.Games(
-            count, self.width, self.height, self.snakes, seed, settings=self.settings()
-        )
+    def games(self, count: int, seed: int) -> core.VectorEnv:
+        """Start `count` games; observations are made by `encode` when they are wanted."""
+        kind = core.Scenario(self.width, self.height, self.snakes, self.settings())
+        return core.VectorEnv([kind], count=count, seed=seed, encoder=0)
 
 
 def parse(text: str) -> Scenario:

@@ -1,11 +1,11 @@
 """What a net learns from a search: a policy over moves and a value, from root scores.
 
-Scores are those of `core.Games.search`: float32 `[N, 4]`, -inf for moves not searched, the rest in
-the evaluation's unit. Within the search's horizon a decided game lies far outside the range of the
-evaluation: a win at a large number minus the turns until then, a loss at minus that number plus
-the turns. The search is pessimistic (the others see our move), so such a loss is what can be
-forced on a player whose moves are known, which is also the player that the net is taught not to
-be.
+Scores are those of `core.VectorEnv.search`: float32 `[N, 4]`, -inf for moves not searched, the
+rest in the evaluation's unit. Within the search's horizon a decided game lies far outside the
+range of the evaluation: a win at a large number minus the turns until then, a loss at minus that
+number plus the turns. The search is pessimistic (the others see our move), so such a loss is what
+can be forced on a player whose moves are known, which is also the player that the net is taught
+not to be.
 """
 
 import numpy as np

@@ -19,7 +19,6 @@
 #include "../board.h"
 #include "../encode.h"
 #include "../env.h"
-#include "../games.h"
 #include "../maps.h"
 #include "../players.h"
 #include "../rng.h"
@@ -325,25 +324,25 @@ std::vector<Row> living_rows(const std::vector<std::uint8_t>& alive, int seats) 
   return rows;
 }
 
+// Fixed-depth scores do not depend on how rows are shared out, and games with them neither.
 void batches(int width, int height, int snakes) {
-  constexpr int kCount = 6;
-  Games one(kCount, width, height, snakes, 5, Settings{});
-  Games two(kCount, width, height, snakes, 5, Settings{});
-  const auto slots = static_cast<std::size_t>(kCount) * snakes;
-  const auto flags = std::make_unique<bool[]>(slots);
-  std::vector<std::uint8_t> alive(slots);
-  std::vector<std::int8_t> moves(slots);
-  std::vector<std::int8_t> out(slots);
+  EnvOptions options;
+  options.count = 6;
+  options.encoder = 0;
+  options.seed = 5;
+  const std::vector<Scenario> mix{{width, height, snakes, Settings{}, 1}};
+  VectorEnv one(mix, options);
+  options.threads = 2;
+  VectorEnv two(mix, options);
+  std::vector<std::int8_t> moves(static_cast<std::size_t>(options.count) * snakes);
   long decided = 0;
   for (int turn = 0; turn < 20; ++turn) {
-    two.alive(flags.get());
-    std::copy_n(flags.get(), slots, alive.begin());
-    const auto rows = living_rows(alive, snakes);
+    const auto rows = living_rows(two.buffers.alive, snakes);
     const int n = static_cast<int>(rows.size());
     std::vector<float> a(rows.size() * kMoves);
     std::vector<float> b(rows.size() * kMoves);
-    one.search(rows.data(), n, 1, 0, 1, a.data());
-    two.search(rows.data(), n, 1, 0, 2, b.data());
+    one.search(rows.data(), n, 1, 0, a.data());
+    two.search(rows.data(), n, 1, 0, b.data());
     CHECK(a == b);
     std::vector<std::uint8_t> planes(rows.size() * kV2Planes * width * height);
     two.encode(2, rows.data(), n, planes.data());
@@ -352,10 +351,10 @@ void batches(int width, int height, int snakes) {
       moves[static_cast<std::size_t>(rows[i].game) * snakes + rows[i].seat] =
           static_cast<std::int8_t>(turn % 7 == 6 ? turn % kMoves : best - &b[i * kMoves]);
     }
-    one.step(moves.data(), out.data());
-    two.step(moves.data(), out.data());
-    for (int g = 0; g < kCount; ++g) CHECK(one.board(g) == two.board(g));
-    for (const auto r : out) decided += r != 0;
+    one.step(moves.data());
+    two.step(moves.data());
+    for (int g = 0; g < options.count; ++g) CHECK(one.board(g) == two.board(g));
+    for (const auto r : two.buffers.results) decided += r != 0;
   }
   CHECK(decided > 0);
 }

@@ -7,7 +7,7 @@ import collections.abc
 import numpy
 import numpy.typing
 import typing
-__all__: list[str] = ['CAUSES', 'Games', 'MAPS', 'MAX_SNAKES', 'MOVES', 'PLANES', 'PLANE_SCALE', 'RULESETS', 'Scenario', 'SearchResult', 'Searcher', 'Settings', 'Snake', 'State', 'StateError', 'VectorEnv', 'WEIGHTS', 'greedy_move', 'measure_encoder', 'measure_turns', 'random_move', 'reflex_move']
+__all__: list[str] = ['CAUSES', 'MAPS', 'MAX_SNAKES', 'MOVES', 'PLANES', 'PLANE_SCALE', 'RULESETS', 'Scenario', 'SearchResult', 'Searcher', 'Settings', 'Snake', 'State', 'StateError', 'VectorEnv', 'WEIGHTS', 'greedy_move', 'measure_encoder', 'measure_turns', 'random_move', 'reflex_move']
 class StateError(ValueError):
     pass
 class Snake:
@@ -131,7 +131,7 @@ class State:
         ...
     def safe_mask(self, seat: int) -> int:
         """
-        Bit m: move m is not certain death this turn, whatever the others do.
+        Bit m: move m is not certain death this turn, unless another leaves the board to make room.
         """
     def snakes(self) -> list[Snake]:
         ...
@@ -213,42 +213,6 @@ class Searcher:
         """
         Searches until the budget (0: none) or depth is used up. RuntimeError when busy.
         """
-class Games:
-    """
-    Games of one kind stepped together; finished ones start anew.
-    """
-    def __init__(self, count: int, width: int, height: int, snakes: int, seed: int, settings: Settings = ...) -> None:
-        ...
-    def alive(self) -> numpy.typing.NDArray[numpy.bool]:
-        """
-        bool [count, seats].
-        """
-    def encode(self, version: int, rows: typing.Annotated[numpy.typing.ArrayLike, numpy.int32]) -> numpy.typing.NDArray[numpy.uint8]:
-        """
-        Observations of rows int32 [n, 2] of (game, seat): uint8 [n, planes, rows, cols].
-        """
-    def safe_masks(self) -> numpy.typing.NDArray[numpy.uint8]:
-        """
-        uint8 [count, seats], bit m for move m; 0 for dead seats.
-        """
-    def search(self, rows: typing.Annotated[numpy.typing.ArrayLike, numpy.int32], *, max_depth: int, budget_us: int = 0, threads: int = 1) -> numpy.typing.NDArray[numpy.float32]:
-        """
-        Search scores float32 [n, 4]; -inf for moves that are not legal.
-        """
-    def state(self, game: int) -> State:
-        """
-        A copy of one game's board.
-        """
-    def step(self, moves: typing.Annotated[numpy.typing.ArrayLike, numpy.int8]) -> numpy.typing.NDArray[numpy.int8]:
-        """
-        Moves int8 [count, seats] in; results int8 [count, seats] out: 0 goes on, 1 won, -1 lost, 2 draw.
-        """
-    @property
-    def count(self) -> int:
-        ...
-    @property
-    def seats(self) -> int:
-        ...
 class Scenario:
     """
     One kind of game and how often it is drawn.

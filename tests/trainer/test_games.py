@@ -13,7 +13,6 @@ from snakekit.trainer.generate import (
     Recipe,
     best_allowed,
     food_moves,
-    mask_array,
     play,
     random_allowed,
 )
@@ -66,7 +65,7 @@ def test_scenarios_are_drawn_by_weight() -> None:
 
 def test_moves_are_chosen_among_the_allowed() -> None:
     generator = np.random.default_rng(0)
-    allowed = mask_array(np.arange(16, dtype=np.uint8))
+    allowed = (np.arange(16)[:, None] >> np.arange(4)) % 2 == 1
     assert allowed[5].tolist() == [True, False, True, False]
     logits = generator.normal(size=(16, 4)).astype(np.float32)
     for moves in (random_allowed(allowed, generator), best_allowed(logits, allowed)):
@@ -83,7 +82,7 @@ def test_eating_moves_are_those_that_eat() -> None:
     generator = np.random.default_rng(0)
     found = 0
     for _ in range(30):
-        rows = np.argwhere(games.alive()).astype(np.int32)
+        rows = np.argwhere(games.alive).astype(np.int32)
         eats, seeks = food_moves(games, rows, 0)
         assert (seeks.sum(1) <= 1).all()
         for (game, seat), row in zip(rows.tolist(), eats, strict=True):
@@ -96,8 +95,7 @@ def test_eating_moves_are_those_that_eat() -> None:
                 if row[move]:
                     found += 1
                     assert len(state.food()) < food
-        allowed = mask_array(games.safe_masks())
-        games.step(random_allowed(allowed, generator).astype(np.int8))
+        games.step(random_allowed(games.masks, generator).astype(np.int8))
     assert found > 10
 
 
