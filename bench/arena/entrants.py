@@ -1,0 +1,137 @@
+"""Who takes part in an arena: what a player's text means, and the models behind it."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from snakekit.bench.players import PlayerError
+
+Kind = Literal["random", "greedy", "search", "policy", "hybrid", "http"]
+
+UNLIMITED_US = 3_600_000_000
+"""A search of fixed depth must be stopped by its depth alone, or it would not repeat."""
+MAX_DEPTH = 64
+MAX_ENTRANTS = 64
+_NAMED = re.compile(r"([^=:/]+)=(.+)", re.DOTALL)
+_HEATED = re.compile(r"(.*)@(\d+(?:\.\d+)?)", re.DOTALL)
+_EXPECTED = (
+    "expected a URL, random, greedy, search:MS, search:depth=N, policy:MODEL or hybrid:MODEL:MS"
+)
+
+
+@dataclass(frozen=True)
+class Entrant:
+    """One player, the same through all games."""
+
+    name: str
+    spec: str
+    kind: Kind
+    model: str = ""
+    """File or checkpoint folder of policy and hybrid; empty means the shipped model."""
+    budget_us: int = 0
+    depth: int = MAX_DEPTH
+    temperature: float | None = None
+    """Of policies: None takes the arena's, 0 is arg max."""
+    url: str = ""
+
+    @property
+    def has_model(self) -> bool:
+        """Whether it needs a network's answer."""
+        return self.kind in ("policy", "hybrid")
+
+    @property
+    def searches(self) -> bool:
+        """Whether it owns a search table."""
+        return self.kind in ("search", "hybrid")
+
+    @property
+    def table_mb(self) -> int:
+        """Size of its search table: enough for its budget, and small as there are many."""
+        return 4 if self.budget_us == UNLIMITED_US else min(max(self.budget_us // 10_000, 1), 16)
+
+
+def parse_entrant(text: str) -> Entrant:
+    """Return the player that `[NAME=]SPEC` describes; no file is opened.
+
+    Raises:
+        PlayerError: no such kind of player, or its argument is wrong.
+    """
+    named = _NAMED.fullmatch(text)
+    name, spec = (named[1], named[2]) if named else ("", text)
+    if spec.startswith(("http://", "https://")):
+        host = spec.split("//", 1)[1].rstrip("/")
+        if not host or any(c.isspace() for c in host):
+            raise PlayerError(f"player {text}: a URL needs a host, as in http://127.0.0.1:8000")
+        return Entrant(name or host, spec, "http", url=spec.rstrip("/"))
+    kind, colon, argument = spec.partition(":")
+    name = name or spec
+    if spec in ("random", "greedy"):
+        return Entrant(name, spec, "random" if spec == "random" else "greedy")
+    if kind == "search" and colon:
+        budget_us, depth = _search_budget(argument, spec)
+        return Entrant(name, spec, "search", budget_us=budget_us, depth=depth)
+    if kind == "policy":
+        heated = _HEATED.fullmatch(argument)
+        model, heat = (heated[1], float(heated[2])) if heated else (argument, None)
+        return Entrant(name, spec, "policy", model=model, temperature=heat)
+    if kind == "hybrid" and colon:
+        model, colon, budget = argument.rpartition(":")
+        budget_us, depth = _search_budget(budget, spec)
+        return Entrant(name, spec, "hybrid", model=model, budget_us=budget_us, depth=depth)
+    raise PlayerError(f"player {text!r}: {_EXPECTED}")
+
+
+def _search_budget(text: str, spec: str) -> tuple[int, int]:
+    by_depth = re.fullmatch(r"depth=(\d{1,2})", text)
+    if by_depth and 1 <= int(by_depth[1]) <= MAX_DEPTH:
+        return UNLIMITED_US, int(by_depth[1])
+    if re.fullmatch(r"\d+(\.\d+)?", text) and 1 <= float(text) <= 60_000:
+        return round(float(text) * 1000), MAX_DEPTH
+    raise PlayerError(
+        f"player {spec}: expected a search of 1 to 60000 milliseconds, or of depth=1 to "
+        f"depth={MAX_DEPTH} turns, found {text!r}"
+    )
+
+
+def parse_entrants(texts: Sequence[str]) -> list[Entrant]:
+    """Return the players with distinct names: `#2`, `#3` is added to repeated ones.
+
+    Raises:
+        PlayerError: as `parse_entrant`, or fewer than 2 or more than `MAX_ENTRANTS`.
+    """
+    if not 2 <= len(texts) <= MAX_ENTRANTS:
+        raise PlayerError(f"an arena has 2 to {MAX_ENTRANTS} players, found {len(texts)}")
+    entrants: list[Entrant] = []
+    taken: set[str] = set()
+    for text in texts:
+        entrant = parse_entrant(text)
+        name, count = entrant.name, 1
+        while name in taken:
+            count += 1
+            name = f"{entrant.name}#{count}"
+        taken.add(name)
+        entrants.append(replace(entrant, name=name))
+    return entrants
+
+
+def run_entrants(folder: Path) -> list[str]:
+    """Return a player's text for every checkpoint of a training run, the earliest first.
+
+    Raises:
+        PlayerError: not a run folder, or fewer than two checkpoints in it.
+    """
+    places = [folder / "checkpoints", folder]
+    found = next(
+        (hits for p in places if (hits := sorted(p.glob("step-*/state.json")))), list[Path]()
+    )
+    if len(found) < 2:
+        raise PlayerError(
+            f"run {folder}: expected at least 2 checkpoints in it, found {len(found)}"
+        )
+    texts = []
+    for path in found:
+        step = path.parent.name.removeprefix("step-").lstrip("0") or "0"
+        texts.append(f"step-{step}=policy:{path.parent}")
+    return texts
