@@ -16,6 +16,9 @@ from snakekit.export.observations import Sample
 from snakekit.runtime.contract import INPUT_NAME
 
 CALIBRATION_BATCH = 32
+SMALL_LAYER = 100_000
+QUANTIZED = ("Conv", "Gemm", "Add", "Mul", "Relu", "LeakyRelu", "Reshape")
+"""Operators with an int8 version; pooling and readout stay in float."""
 
 
 def has_vnni() -> bool:
@@ -29,6 +32,19 @@ def has_vnni() -> bool:
         return False
     flags = next((line for line in text.splitlines() if line.startswith("flags")), "")
     return bool({"avx512_vnni", "avx_vnni"} & set(flags.split()))
+
+
+def kept_in_float(proto: ModelProto) -> list[str]:
+    """Return the names of the nodes that quantization leaves alone.
+
+    The first convolution, because one range for all planes of the observation is too coarse for
+    those of small values; and linear layers of fewer than `SMALL_LAYER` weights, which decide the
+    answer and take no time.
+    """
+    sizes = {t.name: int(np.prod(t.dims)) for t in proto.graph.initializer}
+    convs = [n.name for n in proto.graph.node if n.op_type == "Conv"]
+    linear = [n for n in proto.graph.node if n.op_type == "Gemm"]
+    return convs[:1] + [n.name for n in linear if sizes.get(n.input[1], 0) < SMALL_LAYER]
 
 
 def quantize(proto: ModelProto, samples: Sequence[Sample], *, reduce_range: bool) -> ModelProto:
@@ -70,6 +86,8 @@ def quantize(proto: ModelProto, samples: Sequence[Sample], *, reduce_range: bool
             activation_type=QuantType.QUInt8,
             weight_type=QuantType.QInt8,
             per_channel=True,
+            op_types_to_quantize=list(QUANTIZED),
+            nodes_to_exclude=kept_in_float(proto),
             reduce_range=reduce_range,
             calibrate_method=CalibrationMethod.MinMax,
         )
