@@ -38,7 +38,7 @@ const char* label_name(Label l) {
 
 SearchResult run_search(Searcher& searcher, const Board& board, int seat, std::int64_t budget_us,
                         int max_depth, const std::optional<std::vector<float>>& priors,
-                        const std::string& proof) {
+                        const std::string& proof, bool far_pruning) {
   check_seat(board, seat);
   if (!board.visit([&](const auto& s) { return s.alive(seat); }))
     throw py::value_error("seat " + std::to_string(seat) + " is dead");
@@ -47,6 +47,7 @@ SearchResult run_search(Searcher& searcher, const Board& board, int seat, std::i
   Limits limits;
   limits.budget_us = budget_us;
   limits.max_depth = max_depth;
+  limits.far_pruning = far_pruning;
   if (proof == "article") {
     limits.proof = Proof::kArticle;
   } else if (proof != "sound") {
@@ -125,6 +126,7 @@ void bind_search(py::module_& m) {
       .def("search", &run_search, py::arg("state"), py::arg("seat"), py::kw_only(),
            py::arg("budget_us"), py::arg("max_depth") = kMaxDepth - 1,
            py::arg("priors") = py::none(), py::arg("proof") = "sound",
+           py::arg("far_pruning") = true,
            "Searches until the budget (0: none) or depth is used up. RuntimeError when busy.")
       .def("cancel", &Searcher::cancel, "Stops the running search, from any thread.");
 }

@@ -31,6 +31,7 @@ struct Limits {
   std::int64_t budget_us = 0;  // 0: no limit in time
   int max_depth = kMaxDepth;
   Proof proof = Proof::kSound;
+  bool far_pruning = true;
   std::array<float, kMoves> priors{};  // orders the root; all equal means unknown
 };
 

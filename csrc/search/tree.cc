@@ -104,7 +104,21 @@ int Tree<T>::order_moves(std::array<int, kMoves>& out, int tt_move) const {
 }
 
 template <class T>
-void Tree<T>::list_replies(ReplyList& out, bool safe_only, std::uint16_t first) const {
+int Tree<T>::head_distance(int seat) const {
+  const auto [ax, ay] = s_.geo->point(s_.head(us_));
+  const auto [bx, by] = s_.geo->point(s_.head(seat));
+  int dx = std::abs(ax - bx);
+  int dy = std::abs(ay - by);
+  if (s_.geo->wrapped) {
+    dx = std::min(dx, s_.geo->width - dx);
+    dy = std::min(dy, s_.geo->height - dy);
+  }
+  return dx + dy;
+}
+
+template <class T>
+void Tree<T>::list_replies(ReplyList& out, bool safe_only, std::uint16_t first,
+                           int near_only) const {
   out.count = 1;
   out.code[0] = 0;
   for (int k = 0; k < num_active_; ++k) {
@@ -121,6 +135,7 @@ void Tree<T>::list_replies(ReplyList& out, bool safe_only, std::uint16_t first) 
       for (; at > 0 && history[order[at - 1]] < history[m]; --at) order[at] = order[at - 1];
       order[at] = m;
     }
+    if (near_only > 0 && head_distance(seat) > 2 * near_only) n = 1;
     const int before = out.count;
     for (int j = n - 1; j >= 0; --j) {
       for (int i = 0; i < before; ++i) {
@@ -140,7 +155,10 @@ template <class T>
 int Tree<T>::min_reply(int move, int depth, int alpha, int beta, int ply,
                        std::uint16_t& refutation) {
   ReplyList replies;
-  list_replies(replies, true, refutation);
+  // Against several opponents those too far away to meet us follow their best habit. Proofs do not
+  // rely on it; the plain rule would, so there all are followed.
+  const bool prune = limits_.far_pruning && num_active_ > 1 && limits_.proof == Proof::kSound;
+  list_replies(replies, true, refutation, prune ? depth : 0);
   int worst = kWinScore;
   for (int i = 0; i < replies.count; ++i) {
     make(move, replies.code[i], ply);

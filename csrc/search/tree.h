@@ -63,7 +63,9 @@ class Tree {
   bool every_reply_wins(int move, int depth, int ply);
 
   int order_moves(std::array<int, kMoves>& out, int tt_move) const;
-  void list_replies(ReplyList& out, bool safe_only, std::uint16_t first) const;
+  // `near_only`: turns within which an opponent must be able to meet us, or it plays one move only.
+  void list_replies(ReplyList& out, bool safe_only, std::uint16_t first, int near_only = 0) const;
+  [[nodiscard]] int head_distance(int seat) const;
   bool proof_known(std::uint64_t k, int depth, bool& result) const;
   void proof_store(std::uint64_t k, int depth, bool result);
   bool give_up();

@@ -159,7 +159,8 @@ def test_decided_scores_are_those_of_the_plain_minimax():
     kinds = Counter()
     for state, seat in seats(positions(6, 150)):
         for proof in ("sound", "article"):
-            found = fixed(state, seat, DEPTH[len(state.living())], proof=proof)
+            depth = DEPTH[len(state.living())]
+            found = fixed(state, seat, depth, proof=proof, far_pruning=False)
             for move, score in enumerate(found.scores):
                 if score is None:
                     continue
