@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import importlib.util
 import sys
 import time
 from dataclasses import dataclass
@@ -90,7 +91,16 @@ def run(args: argparse.Namespace) -> int:
         return 1
 
 
+def _check_packages() -> None:
+    for package in ("scipy", "openskill"):
+        if importlib.util.find_spec(package) is None:
+            raise OptionError(
+                f"ratings need the package {package}; run: pip install 'snakekit[bench]'"
+            )
+
+
 def _prepare(args: argparse.Namespace) -> _Arena:
+    _check_packages()
     if args.resume and args.out:
         take_over(args, read_plan(Path(args.out)))
     config = load(ArenaConfig, args, env_prefix=_PREFIX)
@@ -191,6 +201,7 @@ def _tell(arena: _Arena, games: list[BoutRecord], sprt: Sprt | None, played: Pla
                 f"({played.per_minute:.0f} a minute); kept in {arena.folder / GAMES}",
                 style="dim",
                 highlight=False,
+                markup=False,
                 soft_wrap=True,
             )
         _write(arena, found, played)

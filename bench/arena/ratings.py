@@ -22,7 +22,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import optimize
 
 from snakekit.bench.arena.bout import BoutRecord
 
@@ -100,6 +99,9 @@ class Likelihood:
 
     def fit(self, weights: Floats | None = None, start: Floats | None = None) -> Floats:
         """Return the most likely ratings in nats, with mean 0, for `weights` of the blocks."""
+        # Only those who rate need the package, not those who ask for help.
+        from scipy import optimize
+
         weights = np.ones(self.blocks) if weights is None else weights
         won, sets = weights @ self._games, weights @ self._sets
         start = np.zeros(self._games.shape[1]) if start is None else start

@@ -15,8 +15,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from scipy import optimize
-
 from snakekit.bench.arena.bout import BoutRecord
 
 OUTCOMES = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -32,6 +30,8 @@ def expected_score(elo: float) -> float:
 
 def _fitted(shares: Sequence[float], mean: float) -> list[float]:
     """Return the likeliest distribution over OUTCOMES with the given mean, for observed shares."""
+    from scipy import optimize
+
     gaps = [outcome - mean for outcome in OUTCOMES]
     # All weights 1 + x * gap stay positive between these, and the sum falls from +inf to -inf.
     low, high = -1 / max(gaps), -1 / min(gaps)

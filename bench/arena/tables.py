@@ -34,7 +34,7 @@ def ratings_table(found: Summary) -> Table:
     for index in found.ranking:
         rating, tally = found.ratings[index], found.tallies[index]
         table.add_row(
-            rating.name,
+            Text(rating.name),
             f"{rating.elo:+.0f}",
             f"{rating.low:+.0f}..{rating.high:+.0f}",
             str(tally.games),
@@ -56,7 +56,7 @@ def deaths_table(found: Summary) -> Table:
         tally = found.tallies[index]
         alive = tally.games - sum(tally.deaths.values())
         cells = [*(tally.deaths[cause] for cause in causes), alive]
-        table.add_row(tally.name, *map(str, cells + ([tally.faults] if faults else [])))
+        table.add_row(Text(tally.name), *map(str, cells + ([tally.faults] if faults else [])))
     return table
 
 
@@ -67,7 +67,7 @@ def payoff_table(found: Summary) -> Table:
     scores = found.payoff.scores
     for rank, row in enumerate(order):
         cells = ["·" if row == col else _percent(float(scores[row, col])) for col in order]
-        table.add_row(f"{rank + 1} {found.names[row]}", *cells)
+        table.add_row(Text(f"{rank + 1} {found.names[row]}"), *cells)
     return table
 
 

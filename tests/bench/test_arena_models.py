@@ -1,0 +1,116 @@
+"""Real models as players: the shipped one, and checkpoints of a training run."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from snakekit.__main__ import main
+from snakekit.bench.arena.entrants import parse_entrant, parse_entrants, run_entrants
+from snakekit.bench.arena.models import CHUNK, Batcher, open_source
+from snakekit.bench.arena.store import GAMES, read_games
+from snakekit.bench.players import PlayerError
+from snakekit.core import PLANES, State
+from snakekit.runtime.contract import ModelCard
+from snakekit.trainer import checkpoint
+from snakekit.trainer.model import build, count_parameters
+
+
+def save(run: Path, step: int, net: str = "compact") -> Path:
+    torch.manual_seed(step)
+    options = {"channels": 4, "blocks": 1, "hidden": 8} if net == "compact" else {}
+    model = build(net, options)
+    weights = checkpoint.weights_of(model)
+    card = ModelCard(
+        name="test",
+        net=net,
+        net_options=options,
+        encoder=2,
+        planes=PLANES[2],
+        view=None,
+        boards=[(11, 11)],
+        rulesets=["standard"],
+        snakes=[2],
+        method="none",
+        step=step,
+        parameters=count_parameters(model),
+        weights_sha256="",
+        source_commit="unknown",
+    )
+    folder = run / "checkpoints" / f"step-{step:09d}"
+    checkpoint.save(
+        folder, checkpoint.Checkpoint(checkpoint.finish_card(card, weights, step), weights)
+    )
+    return folder
+
+
+@pytest.mark.parametrize("kind", ["shipped", "checkpoint"])
+def test_a_move_does_not_depend_on_the_batch(kind: str, tmp_path: Path) -> None:
+    spec = "policy" if kind == "shipped" else f"policy:{save(tmp_path, 5)}"
+    batcher = Batcher(open_source(parse_entrant(spec)))
+    states = [State.new_game(11, 11, list("abcd"), seed) for seed in range(5)]
+    asks = [(state, seat) for state in states for seat in range(4)]
+    together = batcher.logits(asks)
+    assert together.shape == (20, 4)
+    assert len(asks) % CHUNK != 0
+    for index, ask in enumerate(asks):
+        assert np.array_equal(batcher.logits([ask])[0], together[index])
+    # Boards of another size in between must leave nothing behind.
+    small = State.new_game(7, 7, ["a", "b"], 1)
+    assert np.array_equal(batcher.logits([(small, 0)]), batcher.logits([(small, 0)]))
+    assert np.array_equal(batcher.logits(asks), together)
+
+
+def test_all_checkpoints_of_a_run_take_part(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for step in (0, 40, 8):
+        save(tmp_path / "run", step)
+    run = str(tmp_path / "run")
+    texts = run_entrants(Path(run))
+    assert [e.name for e in parse_entrants(texts)] == ["step-0", "step-8", "step-40"]
+    out = str(tmp_path / "arena")
+    options = ["--games", "12", "--max-turns", "40", "--bootstrap", "100", "--out", out]
+    assert main(["arena", "--run", run, "greedy", *options]) == 0
+    shown = capsys.readouterr().out
+    assert "step-40" in shown
+    assert "4 triples" in shown
+    assert len(read_games(Path(out) / GAMES)) == 12
+    # Later checkpoints do not change an arena that has been begun.
+    save(tmp_path / "run", 41)
+    assert main(["arena", "--resume", "--out", out, "--games", "14"]) == 0
+    assert "step-41" not in capsys.readouterr().out
+
+
+def test_a_changed_checkpoint_is_noticed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = save(tmp_path, 1)
+    options = ["--games", "2", "--max-turns", "9", "--bootstrap", "100"]
+    out = ["--out", str(tmp_path / "arena")]
+    assert main(["arena", f"own=policy:{folder}", "random", *options, *out]) == 0
+    capsys.readouterr()
+    save(tmp_path, 2).rename(tmp_path / "new")
+    folder.rename(tmp_path / "old")
+    (tmp_path / "new").rename(folder)
+    assert main(["arena", "--resume", *out]) == 2
+    assert "model of player own has changed" in capsys.readouterr().err
+
+
+def test_a_damaged_checkpoint_is_one_sentence(tmp_path: Path) -> None:
+    folder = save(tmp_path, 1)
+    (folder / "weights.safetensors").write_bytes(b"nothing")
+    with pytest.raises(PlayerError, match="cut short or altered"):
+        open_source(parse_entrant(f"policy:{folder}"))
+
+
+def test_texts_of_players() -> None:
+    hot = parse_entrant("hot=policy:standard@0.5")
+    assert (hot.name, hot.model, hot.temperature) == ("hot", "standard", 0.5)
+    mixed = parse_entrant("hybrid::50")
+    assert (mixed.model, mixed.budget_us) == ("", 50_000)
+    deep = parse_entrant("hybrid:runs/a=b/step-1:depth=3")
+    assert (deep.name, deep.model, deep.depth) == (deep.spec, "runs/a=b/step-1", 3)
+    names = [e.name for e in parse_entrants(["greedy", "greedy", "x=random", "x=random"])]
+    assert names == ["greedy", "greedy#2", "x", "x#2"]
