@@ -3,6 +3,7 @@
 import argparse
 import asyncio
 import importlib.util
+import shlex
 import sys
 import time
 from dataclasses import dataclass
@@ -208,11 +209,23 @@ def _tell(arena: _Arena, games: list[BoutRecord], sprt: Sprt | None, played: Pla
     if stopped:
         print(
             f"snakekit arena: stopped after {len(games)} of {len(arena.jobs)} games; go on with: "
-            f"snakekit arena --resume --out {arena.folder} --games {config.games}",
+            + _resume_command(arena),
             file=sys.stderr,
         )
     refused = sprt is not None and sprt.state.verdict != "first is stronger"
     return 1 if stopped or refused else 0
+
+
+def _resume_command(arena: _Arena) -> str:
+    config = arena.config
+    words = ["snakekit", "arena", "--resume", "--out", str(arena.folder)]
+    words += ["--games", str(config.games)]
+    if config.save_games:
+        words.append("--save-games")
+    for name in ("sprt", "anchor", "json", "html"):
+        if getattr(config, name):
+            words += [f"--{name}", getattr(config, name)]
+    return shlex.join(words)
 
 
 def _write(arena: _Arena, found: Summary, played: Played | None) -> None:

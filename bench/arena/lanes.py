@@ -111,9 +111,10 @@ class Crew:
         if self._stop.is_set():
             return None
         try:
-            return self._hall.bout(jobs.popleft())
+            job = jobs.popleft()
         except IndexError:
             return None
+        return self._hall.bout(job)
 
     def _play_local(self) -> None:
         minds = self._hall.minds()

@@ -128,7 +128,8 @@ def rating_plot(found: Summary) -> str:
 
 def heat_map(found: Summary) -> str:
     """Return the pairwise matrix; blue where the row's player is ahead, red where behind."""
-    left, cell, top = _margin(found), 44, 26
+    # The names carry a rank here.
+    left, cell, top = _margin(found) + 3 * _ADVANCE, 44, 26
     order, scores, games = found.ranking, found.payoff.scores, found.payoff.games
     parts = []
     for row, i in enumerate(order):

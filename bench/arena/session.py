@@ -24,6 +24,7 @@ from snakekit.bench.arena.sprt import Sprt
 from snakekit.bench.arena.store import Store
 
 _WAIT_S = 0.1
+_TELL_S = 60.0
 
 
 @dataclass(frozen=True)
@@ -112,7 +113,14 @@ def stopping(session: Session) -> Iterator[None]:
 
 
 def watched(session: Session, total: int, done: int, console: Console) -> Played:
-    """Play with a progress bar of `total` games, `done` of them earlier; none off a terminal."""
+    """Play with a progress bar; off a terminal, with a line now and then.
+
+    Args:
+        session: what is played.
+        total: games of the whole arena.
+        done: those that an earlier session played.
+        console: where to show it.
+    """
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -127,8 +135,16 @@ def watched(session: Session, total: int, done: int, console: Console) -> Played
         stopping(session),
     ):
         task = progress.add_task("games", total=total, completed=done, rate="")
+        told, count = time.monotonic(), done
 
         def on_game(record: BoutRecord, rate: float) -> None:
+            nonlocal told, count
+            count += 1
             progress.update(task, advance=1, rate=f"{rate:.0f}/min")
+            if hidden and time.monotonic() - told > _TELL_S:
+                told = time.monotonic()
+                left = (total - count) / rate
+                words = f"{count} of {total} games, {rate:.0f} a minute, {left:.0f} minutes left"
+                console.print(words, highlight=False)
 
         return session.play(on_game)

@@ -91,6 +91,10 @@ def notes(found: Summary) -> list[str]:
             f"are intransitive, {cycles.certain} of them beyond doubt"
         )
         lines += [f"cycle: {a} > {b} > {c} > {a}" for a, b, c in cycles.examples[:3]]
+    count = len(found.names)
+    unmet = (int((found.payoff.games == 0).sum()) - count) // 2
+    if unmet:
+        lines.append(f"{unmet} of {count * (count - 1) // 2} pairs never met: play more --games")
     if found.blocks < 20:
         lines.append("few blocks: the intervals are rough, and likely too narrow")
     if found.sprt is not None:

@@ -54,11 +54,11 @@ def _check_page(text: str) -> None:
 
 def test_names_cannot_break_the_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page = tmp_path / "p.html"
-    names = ["<script>=greedy", "[bold]&[/x]=random"]
+    names = ["<script>=greedy", "[bold]&[red]=random"]
     args = ["--games", "2", "--out", str(tmp_path / "a"), "--html", str(page), *QUICK]
     assert main(["arena", *names, *args]) == 0
     _check_page(page.read_text(encoding="utf-8"))
-    assert "[bold]&[/x]" in capsys.readouterr().out
+    assert "[bold]&[red]" in capsys.readouterr().out
 
 
 def test_resume_plays_on_and_repeats_nothing(
