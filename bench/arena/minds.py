@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from snakekit.bench.arena.entrants import Entrant
-from snakekit.bench.arena.models import Batcher, Logits, ModelSource
+from snakekit.bench.arena.models import Batcher, ModelSource
 from snakekit.core import Searcher, State, greedy_move, random_move, reflex_move
 from snakekit.runtime.decide import decide
 
@@ -87,6 +87,3 @@ def sample(logits: Sequence[float], mask: int, temperature: float, key: int) -> 
     scaled = np.array([logits[m] for m in moves]) / temperature
     weights = np.exp(scaled - scaled.max())
     return random.Random(key).choices(moves, weights.tolist())[0]
-
-
-__all__ = ["Ask", "Logits", "Minds", "sample"]

@@ -1,6 +1,6 @@
 """The networks of an arena: each model opened once a thread, asked in batches of one size."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from snakekit.bench.arena.entrants import Entrant
 from snakekit.bench.players import PlayerError
+from snakekit.core import State
 
 CHUNK = 8
 """Observations in one inference, always. Kernels are chosen by the size of a batch and differ in
@@ -95,7 +96,7 @@ class Batcher:
         self.encoder = source.encoder
         self._batch: NDArray[np.uint8] | None = None
 
-    def logits(self, asks: list[tuple["Encodes", int]]) -> Logits:
+    def logits(self, asks: Sequence[tuple[State, int]]) -> Logits:
         """Return logits `[len(asks), 4]` for pairs of board and living seat."""
         shape = asks[0][0].observation_shape(self.encoder)
         if self._batch is None or self._batch.shape[1:] != shape:
@@ -107,13 +108,3 @@ class Batcher:
                 state.encode_into(self.encoder, seat, self._batch[row])
             out[start : start + len(part)] = self._net.logits(self._batch)[: len(part)]
         return out
-
-
-class Encodes(Protocol):
-    """What is asked of a board."""
-
-    def observation_shape(self, version: int) -> tuple[int, int, int]:
-        """Planes, rows, columns."""
-
-    def encode_into(self, version: int, seat: int, out: NDArray[np.uint8]) -> None:
-        """Write one observation."""

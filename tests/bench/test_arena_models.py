@@ -8,6 +8,7 @@ import torch
 
 from snakekit.__main__ import main
 from snakekit.bench.arena.entrants import parse_entrant, parse_entrants, run_entrants
+from snakekit.bench.arena.figures import kind_of
 from snakekit.bench.arena.models import CHUNK, Batcher, open_source
 from snakekit.bench.arena.store import GAMES, read_games
 from snakekit.bench.players import PlayerError
@@ -103,6 +104,12 @@ def test_a_damaged_checkpoint_is_one_sentence(tmp_path: Path) -> None:
     (folder / "weights.safetensors").write_bytes(b"nothing")
     with pytest.raises(PlayerError, match="cut short or altered"):
         open_source(parse_entrant(f"policy:{folder}"))
+
+
+def test_figures_are_named_by_the_kind_of_players() -> None:
+    assert kind_of(parse_entrants(["policy", "policy:@1"])) == "policy"
+    assert kind_of(parse_entrants(["search:5", "search:depth=2"])) == "search"
+    assert kind_of(parse_entrants(["search:5", "greedy"])) == "mixed"
 
 
 def test_texts_of_players() -> None:
