@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
-#include <optional>
 #include <string>
 
 #include "maps.h"
@@ -149,11 +148,19 @@ void VectorEnv::observe_final(const State<T>& s, int game) {
 
 template <class T>
 void VectorEnv::observe(const State<T>& s, int game) {
+  if (options_.encoder == 2) {
+    const Arrivals<T> arrivals(s);
+    observe(s, game, &arrivals);
+  } else {
+    observe<T>(s, game, nullptr);
+  }
+}
+
+template <class T>
+void VectorEnv::observe(const State<T>& s, int game, const Arrivals<T>* arrivals) {
   auto& b = buffers;
   const auto size = observation_size();
   b.turns[game] = s.h.turn;
-  std::optional<Arrivals<T>> arrivals;
-  if (options_.encoder == 2) arrivals.emplace(s);
   for (int i = 0; i < seats_; ++i) {
     const auto at = index(game, i);
     std::uint8_t* out = b.obs.data() + at * size;
@@ -174,7 +181,7 @@ void VectorEnv::observe(const State<T>& s, int game) {
     for (int m = 0; m < kMoves; ++m)
       b.masks[at * kMoves + m] = static_cast<std::uint8_t>(safe == 0 || ((safe >> m) & 1) != 0);
     if (options_.encoder == 1) encode_v1(s, i, out, traces_[at]);
-    if (options_.encoder == 2) encode_v2(s, *arrivals, i, {out, rows_, cols_});
+    if (arrivals != nullptr) encode_v2(s, *arrivals, i, {out, rows_, cols_});
   }
 }
 

@@ -93,6 +93,8 @@ class VectorEnv {
   template <class T>
   void observe(const State<T>& s, int game);
   template <class T>
+  void observe(const State<T>& s, int game, const Arrivals<T>* arrivals);
+  template <class T>
   void observe_final(const State<T>& s, int game);
   void start(int game);
   [[nodiscard]] std::uint64_t episode_seed(int game) const;

@@ -5,7 +5,7 @@
 
 namespace snakekit {
 
-constexpr std::uint64_t mix64(std::uint64_t z) {
+constexpr std::uint64_t mix64(std::uint64_t z) noexcept {
   z += 0x9e3779b97f4a7c15ULL;
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
   z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;

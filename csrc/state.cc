@@ -6,7 +6,7 @@ namespace snakekit {
 
 namespace {
 
-constexpr HashTables make_tables() {
+constexpr HashTables make_tables() noexcept {
   HashTables t;
   for (std::size_t i = 0; i < t.segment.size(); ++i)
     t.segment[i] = segment_key(static_cast<int>(i));

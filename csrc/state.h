@@ -37,7 +37,7 @@ struct Rules {
 
 // Random keys by cell; the place in the body enters as a power of an odd base.
 constexpr std::uint64_t kHashBase = 0xd6e8feb86659fd93ULL;
-constexpr std::uint64_t segment_key(int cell) {
+constexpr std::uint64_t segment_key(int cell) noexcept {
   return mix64(0x5eedULL + static_cast<std::uint64_t>(cell));
 }
 

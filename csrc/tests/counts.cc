@@ -1,11 +1,13 @@
-// Fixed amounts of work for counting instructions: counts {rules|v1|v2|search} REPEATS.
+// Fixed amounts of work for counting: counts {rules|v1|v2|search|search4} REPEATS.
 //
 // The difference between two runs, divided by the difference in units, is what one unit costs; the
-// start of the program cancels out. The units done are printed.
+// start of the program cancels out. Printed: units done, calls of the measured function, and how
+// often the heap was asked for memory within them.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -13,6 +15,31 @@
 #include "../maps.h"
 #include "../players.h"
 #include "../search/search.h"
+
+namespace {
+long g_allocations = 0;
+
+void* counted(std::size_t size, std::size_t alignment) {
+  ++g_allocations;
+  if (size == 0) size = 1;
+  // aligned_alloc wants whole multiples of the alignment.
+  void* memory = alignment == 0 ? std::malloc(size)
+                                : std::aligned_alloc(
+                                      alignment, (size + alignment - 1) / alignment * alignment);
+  if (memory == nullptr) throw std::bad_alloc();
+  return memory;
+}
+}  // namespace
+
+// The array and nothrow forms call these.
+void* operator new(std::size_t size) { return counted(size, 0); }
+void* operator new(std::size_t size, std::align_val_t a) {
+  return counted(size, static_cast<std::size_t>(a));
+}
+void operator delete(void* p) noexcept { std::free(p); }
+void operator delete(void* p, std::size_t) noexcept { std::free(p); }
+void operator delete(void* p, std::align_val_t) noexcept { std::free(p); }
+void operator delete(void* p, std::size_t, std::align_val_t) noexcept { std::free(p); }
 
 namespace {
 
@@ -49,45 +76,59 @@ Game record(std::uint64_t seed, const std::vector<std::string>& ids) {
   return g;
 }
 
-long rules(const std::vector<Game>& games) {
+struct Done {
   long units = 0;
+  long calls = 0;
+  long allocations = 0;
+};
+
+// Runs `work` as one call and adds up what it asked of the heap.
+template <class F>
+void timed(Done& done, F&& work) {
+  const long before = g_allocations;
+  work();
+  done.allocations += g_allocations - before;
+  ++done.calls;
+}
+
+void rules(const std::vector<Game>& games, Done& done) {
   for (const auto& g : games) {
     auto s = g.start;
-    for (const auto& m : g.moves) snakekit::step(s, m);
-    units += s.h.turn;
+    for (const auto& m : g.moves) timed(done, [&] { snakekit::step(s, m); });
+    done.units += s.h.turn;
   }
-  return units;
 }
 
-long encode(const std::vector<Game>& games, int version, std::vector<std::uint8_t>& out) {
-  long units = 0;
+void encode(const std::vector<Game>& games, int version, std::vector<std::uint8_t>& out,
+            Done& done) {
   for (const auto& g : games) {
     for (const auto& s : g.states) {
-      if (version == 1) {
-        for (int i = 0; i < s.seats; ++i) {
-          if (s.alive(i)) snakekit::encode_v1(s, i, out.data());
+      timed(done, [&] {
+        if (version == 1) {
+          for (int i = 0; i < s.seats; ++i) {
+            if (s.alive(i)) snakekit::encode_v1(s, i, out.data());
+          }
+        } else {
+          const snakekit::Arrivals<Small> arrivals(s);
+          for (int i = 0; i < s.seats; ++i) {
+            if (s.alive(i)) snakekit::encode_v2(s, arrivals, i, {out.data(), 11, 11});
+          }
         }
-      } else {
-        const snakekit::Arrivals<Small> arrivals(s);
-        for (int i = 0; i < s.seats; ++i) {
-          if (s.alive(i)) snakekit::encode_v2(s, arrivals, i, {out.data(), 11, 11});
-        }
-      }
-      ++units;
+      });
+      ++done.units;
     }
   }
-  return units;
 }
 
-long search(const std::vector<Game>& games) {
-  long nodes = 0;
+void search(const std::vector<Game>& games, int depth, Done& done) {
   for (const auto& g : games) {
+    const auto& state = g.states[g.states.size() / 2];
+    if (!state.alive(0)) continue;
     snakekit::Searcher searcher(1);
     snakekit::Limits limits;
-    limits.max_depth = 3;
-    nodes += static_cast<long>(searcher.search(g.states[g.states.size() / 2], 0, limits).nodes);
+    limits.max_depth = depth;
+    timed(done, [&] { done.units += static_cast<long>(searcher.search(state, 0, limits).nodes); });
   }
-  return nodes;
 }
 
 }  // namespace
@@ -96,20 +137,20 @@ int main(int argc, char** argv) {
   if (argc != 3) return 2;
   const std::string what = argv[1];
   const int repeats = std::atoi(argv[2]);
-  // Searches are of duels: four snakes would make the count mostly one position's.
   const std::vector<std::string> ids = what == "search"
                                            ? std::vector<std::string>{"a", "b"}
                                            : std::vector<std::string>{"a", "b", "c", "d"};
   std::vector<Game> games;
   for (int i = 0; i < kGames; ++i) games.push_back(record(i, ids));
   std::vector<std::uint8_t> out(32768);
-  long units = 0;
+  Done done;
   for (int i = 0; i < repeats; ++i) {
-    if (what == "rules") units += rules(games);
-    if (what == "v1") units += encode(games, 1, out);
-    if (what == "v2") units += encode(games, 2, out);
-    if (what == "search") units += search(games);
+    if (what == "rules") rules(games, done);
+    if (what == "v1") encode(games, 1, out, done);
+    if (what == "v2") encode(games, 2, out, done);
+    if (what == "search") search(games, 3, done);
+    if (what == "search4") search(games, 2, done);
   }
-  std::printf("%ld\n", units);
+  std::printf("%ld %ld %ld\n", done.units, done.calls, done.allocations);
   return 0;
 }
