@@ -8,7 +8,11 @@ from typing import Any
 MEASURES: dict[str, tuple[str, str]] = {
     "rules": ("snakekit.bench.rules", "turns per second, environments, exactness"),
     "encoder": ("snakekit.bench.rules", "time of observations"),
-    "server": ("snakekit.bench.server", "latency of one /move after the other to a server"),
+    "inference": ("snakekit.bench.inference", "models on every backend, precision and batch"),
+    "search": ("snakekit.bench.search", "nodes per second, depth, time kept"),
+    "server": ("snakekit.bench.server", "latency and throughput of a server"),
+    "all": ("snakekit.bench.everything", "all of these in one report"),
+    "counts": ("snakekit.bench.counts_check", "instructions, nodes, allocations; a baseline"),
 }
 
 

@@ -6,25 +6,20 @@ down; the load is stated beside it. Instructions are the figure to compare betwe
 
 import argparse
 import os
-import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
-import msgspec
 import numpy as np
 from msgspec import Meta
 from numpy.typing import NDArray
-from rich import box
-from rich.console import Console
-from rich.progress import track
-from rich.table import Table
 
 from snakekit import core
+from snakekit.bench import plots
 from snakekit.bench.corpus import CorpusError, differences, read
-from snakekit.bench.counts import UNITS, CountError, Counter
-from snakekit.bench.report import Result, write_report
+from snakekit.bench.counts import UNITS, Counter, CountError
+from snakekit.bench.output import Output, OutputConfig, ReportError, progress, refuse
+from snakekit.bench.report import Missing, Result, Section, noise_of
 from snakekit.runtime.options import OptionError, add_options, load
 
 _SHOWN = 5
@@ -32,7 +27,7 @@ _GAMES = 64
 _STEPS = 200
 
 
-class RulesConfig(msgspec.Struct, frozen=True, kw_only=True):
+class RulesConfig(OutputConfig, frozen=True, kw_only=True):
     """Options of `snakekit bench rules` and `snakekit bench encoder`."""
 
     windows: Annotated[int, Meta(ge=1, le=1000, description="windows to take the best of")] = 7
@@ -44,7 +39,6 @@ class RulesConfig(msgspec.Struct, frozen=True, kw_only=True):
     verify: Annotated[
         str, Meta(description="recorded turns to reproduce instead, JSON Lines, may be gzipped")
     ] = ""
-    json: Annotated[str, Meta(description="file for the figures as JSON")] = ""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -58,15 +52,11 @@ def run(args: argparse.Namespace) -> int:
         config = load(RulesConfig, args, env_prefix="SNAKEKIT_BENCH_")
         if config.verify:
             return verify(Path(config.verify))
+        output = Output(config)
         measure = measure_encoder if args.measure == "encoder" else measure_rules
-        results, notes = measure(config)
-        _print(results, notes)
-        if config.json:
-            write_report(Path(config.json), results)
-    except (OptionError, CorpusError, OSError) as error:
-        print(f"snakekit bench {args.measure}: {error}", file=sys.stderr)
-        return 2
-    return 0
+        return output.finish([measure(config)])
+    except (OptionError, CorpusError, ReportError, OSError) as error:
+        return refuse(args.measure, error)
 
 
 def verify(path: Path) -> int:
@@ -104,11 +94,11 @@ def recorded_moves(scenario: core.Scenario, seed: int) -> list[NDArray[np.int8]]
     return moves
 
 
-def env_rate(config: RulesConfig, encoder: int, threads: int) -> float:
-    """Return turns per second of 11x11 games of four snakes, with their observations."""
+def env_rates(config: RulesConfig, encoder: int, threads: int) -> list[float]:
+    """Return a window's turns per second of 11x11 games of four snakes, with observations."""
     scenario = core.Scenario(11, 11, 4)
     moves = recorded_moves(scenario, config.seed)
-    best = 0.0
+    rates = []
     for _ in range(config.windows):
         env = core.VectorEnv(
             [scenario], count=_GAMES, seed=config.seed, encoder=encoder, threads=threads
@@ -116,55 +106,75 @@ def env_rate(config: RulesConfig, encoder: int, threads: int) -> float:
         begin = time.perf_counter()
         for move in moves:
             env.step(move)
-        best = max(best, _GAMES * len(moves) / (time.perf_counter() - begin))
-    return best
+        rates.append(_GAMES * len(moves) / (time.perf_counter() - begin))
+    return rates
 
 
-def measure_rules(config: RulesConfig) -> tuple[list[Result], list[str]]:
-    """Return the figures of rules and environments, and notes about what could not be measured."""
-    results: list[Result] = []
-    notes: list[str] = []
+def _result(
+    config: RulesConfig, name: str, value: float, unit: str, values: list[float], **params: Any
+) -> Result:
+    noise = noise_of(values) if values else {"spread": 0.0}
+    return Result(
+        name=name,
+        value=value,
+        unit=unit,
+        better="lower" if unit in ("KiB", "us") else "higher",
+        samples=max(len(values), 1),
+        params={"board": "11x11", "threads": 1, "load": _load(), **noise, **params},
+    )
 
-    def add(name: str, value: float, unit: str, **params: Any) -> None:
-        better = "lower" if unit in ("KiB", "instructions") else "higher"
-        results.append(
-            Result(
-                name=name,
-                value=value,
-                unit=unit,
-                better=better,  # type: ignore[arg-type]
-                samples=config.windows,
-                params={"board": "11x11", "threads": 1, "load": _load(), **params},
-            )
-        )
+
+def measure_rules(config: RulesConfig) -> Section:
+    """Return the figures of rules and environments."""
+    section = Section("rules", "Rules and environments", [])
+
+    def add(name: str, value: float, unit: str, values: list[float], **params: Any) -> None:
+        section.results.append(_result(config, name, value, unit, values, **params))
 
     for snakes in (2, 4):
-        rate = 0.0
+        rates = []
         for _ in range(config.windows):
             turns, seconds = core.measure_turns(11, 11, snakes, config.seed, seconds=config.seconds)
-            rate = max(rate, turns / seconds)
+            rates.append(turns / seconds)
         suffix = "" if snakes == 4 else ".duel"
-        add(f"rules.turns_per_s{suffix}", rate, "turns/s", snakes=snakes, moves="recorded")
+        add(f"rules.turns_per_s{suffix}", max(rates), "turns/s", rates, snakes=snakes)
     steps = {}
     for encoder in (0, 1, 2):
-        steps[encoder] = env_rate(config, encoder, 1)
+        steps[encoder] = env_rates(config, encoder, 1)
         suffix = {0: ".bare", 1: "", 2: ".v2"}[encoder]
-        add(f"env.steps_per_s{suffix}", steps[encoder], "turns/s", snakes=4, encoder=encoder)
-    cores = len(os.sched_getaffinity(0))
-    if cores >= 2:
-        ratio = env_rate(config, 1, 2) / steps[1]
-        add("env.scaling_2_threads", ratio, "x", snakes=4, encoder=1, threads=2)
+        add(
+            f"env.steps_per_s{suffix}",
+            max(steps[encoder]),
+            "turns/s",
+            steps[encoder],
+            snakes=4,
+            encoder=encoder,
+        )
+    if len(os.sched_getaffinity(0)) >= 2:
+        both = env_rates(config, 1, 2)
+        ratios = [two / one for two, one in zip(both, steps[1], strict=True)]
+        ratio = max(both) / max(steps[1])
+        add("env.scaling_2_threads", ratio, "x", ratios, snakes=4, encoder=1, threads=2)
     else:
-        notes.append("env.scaling_2_threads: only one core here")
+        section.missing.append(Missing(what="env.scaling_2_threads", why="only one core here"))
     env = core.VectorEnv([core.Scenario(11, 11, 4)], count=2, seed=0, encoder=1)
-    add("env.memory_per_game", env.bytes_per_game / 1024, "KiB", snakes=4, encoder=1)
+    add("env.memory_per_game", env.bytes_per_game / 1024, "KiB", [], snakes=4, encoder=1)
+    shown = [r for r in section.results if r.unit == "turns/s"]
+    section.plots.append(
+        plots.bars(
+            "Turns per second, one thread",
+            [(r.name, [r.value]) for r in shown],
+            ["turns per second"],
+            log=True,
+        )
+    )
     if config.counts:
-        _count(["rules"], results, notes)
-    return results, notes
+        _count(["rules"], section)
+    return section
 
 
-def encoder_time(config: RulesConfig, version: int) -> tuple[float, int]:
-    """Return the best time in us to encode all living seats of a state, and how many states."""
+def encoder_times(config: RulesConfig, version: int) -> tuple[list[float], int]:
+    """Return each window's time in us to encode all seats of a state, and how many states."""
     env = core.VectorEnv([core.Scenario(11, 11, 4)], count=_GAMES, seed=config.seed, encoder=0)
     rng = np.random.default_rng(config.seed)
     states = []
@@ -172,70 +182,48 @@ def encoder_time(config: RulesConfig, version: int) -> tuple[float, int]:
         env.step(np.where(env.masks, rng.random(env.masks.shape), -1).argmax(2).astype(np.int8))
         if turn % 10 == 0:
             states += [s for g in range(_GAMES) if len((s := env.state(g)).living()) == 4]
-    rate: Callable[[], float] = lambda: core.measure_encoder(  # noqa: E731
-        states, version, seconds=config.seconds
-    )
-    return min(rate() for _ in range(config.windows)) * 1e6, len(states)
+    times = [
+        core.measure_encoder(states, version, seconds=config.seconds) * 1e6
+        for _ in range(config.windows)
+    ]
+    return times, len(states)
 
 
-def measure_encoder(config: RulesConfig) -> tuple[list[Result], list[str]]:
-    """Return the time of observations of one state with four living seats, and notes."""
-    results: list[Result] = []
-    notes: list[str] = []
+def measure_encoder(config: RulesConfig) -> Section:
+    """Return the time of observations of one state with four living seats."""
+    section = Section("encoder", "Observation encoder", [])
     for version in (1, 2):
-        value, states = encoder_time(config, version)
-        results.append(
-            Result(
-                name=f"encoder.v{version}.us_per_state",
-                value=value,
-                unit="us",
-                better="lower",
-                samples=config.windows,
-                params={
-                    "board": "11x11",
-                    "seats": 4,
-                    "threads": 1,
-                    "states": states,
-                    "load": _load(),
-                },
-            )
+        times, states = encoder_times(config, version)
+        name = f"encoder.v{version}.us_per_state"
+        found = _result(config, name, min(times), "us", times, seats=4, states=states)
+        section.results.append(found)
+    section.plots.append(
+        plots.bars(
+            "Time to encode four seats of one state",
+            [(r.name, [r.value]) for r in section.results],
+            ["microseconds"],
         )
+    )
     if config.counts:
-        _count(["v1", "v2"], results, notes)
-    return results, notes
+        _count(["v1", "v2"], section)
+    return section
 
 
-def _count(whats: list[str], results: list[Result], notes: list[str]) -> None:
-    """Add counted instructions, or a note that says why there are none."""
+def _count(whats: list[str], section: Section) -> None:
+    """Add counted instructions, or say why there are none."""
     try:
         with Counter() as counter:
-            for what in track(whats, description="counting instructions", transient=True):
-                value, units = counter.count(what)
-                results.append(
+            for what in progress(whats, "counting instructions"):
+                value, units = counter.instructions(what)
+                section.results.append(
                     Result(
                         name=f"counts.{what}.instructions",
                         value=value,
                         unit="instructions",
                         better="lower",
                         samples=units,
-                        params={"what": UNITS[what]},
+                        params={"what": UNITS[what], "spread": 0.0},
                     )
                 )
     except CountError as error:
-        notes.append(f"counts: {error}")
-
-
-def _print(results: list[Result], notes: list[str]) -> None:
-    table = Table(title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("figure")
-    table.add_column("value", justify="right")
-    table.add_column("unit")
-    table.add_column("load", justify="right")
-    for r in results:
-        load_text = f"{r.params['load']:.1f}" if "load" in r.params else ""
-        value = f"{r.value:,.0f}" if r.value >= 1000 else f"{r.value:.2f}"
-        table.add_row(r.name, value, r.unit, load_text)
-    console = Console()
-    console.print(table)
-    for note in notes:
-        console.print(f"not measured: {note}")
+        section.missing.append(Missing(what="counts", why=str(error)))

@@ -124,6 +124,7 @@ async def test_bench_server(
 ) -> None:
     report = tmp_path / "server.json"
     args = ["bench", "server", "--url", snake.url, "--requests", "40", "--json", str(report)]
+    args += ["--load-requests", "0"]
     code = await asyncio.to_thread(main, args)
     captured = capsys.readouterr()
     assert code == 0, captured.err

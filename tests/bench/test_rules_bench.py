@@ -105,7 +105,7 @@ def test_counted_instructions_repeat():
         counter = counts.Counter().__enter__()
     except counts.CountError as error:
         pytest.skip(f"counting needs valgrind and g++: {error}")
-    with_first = counter.count("rules")
-    assert with_first == counter.count("rules")
+    with_first = counter.instructions("rules")
+    assert with_first == counter.instructions("rules")
     counter.__exit__()
     assert 100 < with_first[0] < 5000
