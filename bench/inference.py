@@ -15,7 +15,13 @@ from msgspec import Meta
 from numpy.typing import NDArray
 
 from snakekit import core
-from snakekit.bench.inference_devices import BACKENDS, Refusal, name_of, open_backend
+from snakekit.bench.inference_devices import (
+    BACKENDS,
+    Refusal,
+    check_label,
+    name_of,
+    open_backend,
+)
 from snakekit.bench.inference_report import section
 from snakekit.bench.output import Output, OutputConfig, ReportError, progress, refuse
 from snakekit.bench.report import Missing, Section
@@ -120,14 +126,17 @@ def measure(config: InferenceConfig) -> Section:
         OptionError: a model named twice.
     """
     cases, missing = open_cases(config)
+    runners = {id(c.runner): c.runner for c in cases}
     try:
         cases, slow = warm_up(cases, config.seconds / config.rounds)
         missing += slow
         turns(cases, config)
+        cases, changed = still_labelled(cases)
+        missing += changed
+        return section(cases, missing, config.price_per_hour)
     finally:
-        for runner in {id(c.runner): c.runner for c in cases}.values():
+        for runner in runners.values():
             runner.close()
-    return section(cases, missing, config.price_per_hour)
 
 
 def model_files(given: Sequence[str]) -> tuple[list[Path], list[Missing]]:
@@ -222,6 +231,19 @@ def warm_up(cases: list[Case], round_seconds: float) -> tuple[list[Case], list[M
         else:
             why = "a smaller batch takes too long already; give more --seconds"
         missing.append(Missing(what=case.name, why=why))
+    return kept, missing
+
+
+def still_labelled(cases: list[Case]) -> tuple[list[Case], list[Missing]]:
+    """Return the cases whose backend still runs what it is called, and why not the rest."""
+    kept: list[Case] = []
+    missing: list[Missing] = []
+    for case in cases:
+        try:
+            check_label(case.backend, case.runner)
+            kept.append(case)
+        except Refusal as refusal:
+            missing.append(Missing(what=case.name, why=str(refusal)))
     return kept, missing
 
 

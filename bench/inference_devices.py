@@ -42,7 +42,11 @@ def open_backend(kind: str, path: Path, threads: int) -> tuple[Backend, ModelCar
         fault = kind == "cpu" and str(error).startswith(f"{path.name}:")
         text = str(error).removeprefix(f"backend {kind}: ")
         raise Refusal(text if fault else f"not available: {text}", model_at_fault=fault) from None
-    check_label(kind, runner)
+    try:
+        check_label(kind, runner)
+    except Refusal:
+        runner.close()
+        raise
     return runner, card
 
 
@@ -54,7 +58,6 @@ def check_label(kind: str, runner: Backend) -> None:
     """
     actual = runner.describe().actual
     if actual not in _ACTUAL[kind]:
-        runner.close()
         raise Refusal(f"refused: asked for {kind}, but {actual} runs")
 
 

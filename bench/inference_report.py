@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 from snakekit.bench import plots
 from snakekit.bench.plots import Axis, Series
-from snakekit.bench.report import Grid, Missing, Result, Section, figure, noise_of
+from snakekit.bench.report import Grid, Missing, Result, Section, figure, noise_of, noise_of_share
 from snakekit.bench.tally import percentile
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def _figures(case: "Case", price_per_hour: float) -> dict[str, Result]:
         value: float,
         unit: str,
         better: Literal["higher", "lower"],
-        rounds: list[float],
+        noise: dict[str, float],
     ) -> Result:
         return Result(
             name=f"{case.name}.{key}",
@@ -77,12 +77,12 @@ def _figures(case: "Case", price_per_hour: float) -> dict[str, Result]:
             unit=unit,
             better=better,
             samples=len(wall),
-            params={**params, **noise_of(rounds)},
+            params={**params, **noise},
         )
 
     def share(key: str, part: float) -> Result:
-        rounds = [percentile(turn, part) * 1000 for turn in case.wall]
-        return result(key, percentile(wall, part) * 1000, "ms", "lower", rounds)
+        noise = noise_of_share(case.wall, part)
+        return result(key, percentile(wall, part) * 1000, "ms", "lower", noise)
 
     rates = [case.batch * len(turn) / sum(turn) for turn in case.wall]
     rate = case.batch * len(wall) / sum(wall) if wall else math.nan
@@ -92,16 +92,24 @@ def _figures(case: "Case", price_per_hour: float) -> dict[str, Result]:
         "p50_ms": share("p50_ms", 0.5),
         "p90_ms": share("p90_ms", 0.9),
         "p99_ms": share("p99_ms", 0.99),
-        "min_ms": result("min_ms", min(wall, default=math.nan) * 1000, "ms", "lower", least),
-        "cpu_ms": result(
-            "cpu_ms", sum(cpu) / len(cpu) * 1000 if cpu else math.nan, "ms", "lower", means
+        "min_ms": result(
+            "min_ms", min(wall, default=math.nan) * 1000, "ms", "lower", noise_of(least)
         ),
-        "samples_per_s": result("samples_per_s", rate, "samples/s", "higher", rates),
+        "cpu_ms": result(
+            "cpu_ms",
+            sum(cpu) / len(cpu) * 1000 if cpu else math.nan,
+            "ms",
+            "lower",
+            noise_of(means),
+        ),
+        "samples_per_s": result("samples_per_s", rate, "samples/s", "higher", noise_of(rates)),
     }
     if price_per_hour:
         costs = [cost_per_million(price_per_hour, r) for r in rates]
         cost = cost_per_million(price_per_hour, rate)
-        found["cost_per_million"] = result("cost_per_million", cost, "price", "lower", costs)
+        found["cost_per_million"] = result(
+            "cost_per_million", cost, "price", "lower", noise_of(costs)
+        )
     return found
 
 
@@ -158,11 +166,9 @@ def _devices(
         rate = figures[case.name]["samples_per_s"].value
         best[device, case.batch] = max(rate, best.get((device, case.batch), 0.0))
     devices = [d for d in ("CPU", "GPU") if any(key[0] == d for key in best)]
-    if "GPU" in devices:
-        title = "CPU against GPU, best samples per second at each batch"
-    else:
-        absent = sorted({m.what.split()[-1] for m in missing if m.what.split()[-1] in _GPUS})
-        why = f"; no GPU here: {', '.join(absent)} not measured" if absent else ""
-        title = f"CPU against GPU, best samples per second at each batch{why}"
+    title = "CPU against GPU: best samples per second"
+    absent = sorted({m.what.split()[-1] for m in missing if m.what.split()[-1] in _GPUS})
+    if "GPU" not in devices and absent:
+        title += f"; no {' or '.join(absent)} here"
     groups = [(f"batch {b}", [best.get((d, b), math.nan) for d in devices]) for b in batches]
     return plots.bars(title, groups, devices)

@@ -22,7 +22,7 @@ body{margin:0 auto;padding:24px 20px 60px;max-width:1360px;background:var(--bg);
 font:15px/1.5 system-ui,sans-serif}
 h1{font-size:26px;margin:0 0 4px}h2{font-size:19px;margin:36px 0 10px}
 p.about,p.note{color:var(--soft);margin:0 0 6px;overflow-wrap:anywhere}
-.plots{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,420px),1fr));gap:16px;
+.plots{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,420px),1fr));gap:16px;align-items:start;
 margin-bottom:16px}
 figure,.box{margin:0;padding:14px 16px;background:var(--card);border:1px solid var(--line);
 border-radius:10px}

@@ -28,10 +28,11 @@ class Series:
 
 @dataclass(frozen=True)
 class Axis:
-    """One axis; `ticks` replaces the automatic ones."""
+    """One axis; `ticks` replaces the automatic ones, `zero` begins a linear one at 0."""
 
     label: str
     log: bool = False
+    zero: bool = True
     ticks: tuple[float, ...] = ()
 
 
@@ -46,7 +47,8 @@ class _Scale:
             pad = 1.12 if high / low < 1e6 else 1.3
             self._low, self._high = math.log10(low / pad), math.log10(high * pad)
         else:
-            self._low, self._high = min(0.0, low), high * 1.06 if high > 0 else 1.0
+            self._low = min(0.0, low) if axis.zero else low - 0.03 * (high - low)
+            self._high = high + 0.06 * (high - self._low) if high > self._low else low + 1.0
         self.ticks = list(axis.ticks) or self._auto()
 
     def __call__(self, value: float) -> float:
@@ -97,7 +99,9 @@ def lines(title: str, series: Sequence[Series], x: Axis, y: Axis) -> str:
     parts = _frame(x, y, across, up)
     for index, s in enumerate(shown):
         parts += _line(index, s, x, y, across, up)
-    return _figure(title, f"0 0 {WIDTH} {HEIGHT}", parts, [s.label for s in shown])
+    return _figure(
+        title, f"0 0 {WIDTH} {HEIGHT}", parts, [s.label for s in shown] if len(shown) > 1 else []
+    )
 
 
 def _clean(series: Series, x: Axis, y: Axis) -> Series:

@@ -17,6 +17,7 @@ import msgspec
 
 import snakekit
 from snakekit.bench.protocol import Json
+from snakekit.bench.tally import percentile
 
 _PACKAGES = (
     "aiohttp", "msgspec", "numpy", "onnxruntime", "onnxruntime-gpu", "openvino", "torch", "tensorrt"
@@ -109,6 +110,13 @@ def noise_of(values: Sequence[float]) -> dict[str, float]:
     return {} if math.isnan(found) else {"spread": round(found, 4)}
 
 
+def noise_of_share(parts: Sequence[Sequence[float]], share: float) -> dict[str, float]:
+    """Return `spread` of a percentile: empty where a part is too short to have such a tail."""
+    if any(len(part) * (1 - share) < 1 - 1e-9 for part in parts):
+        return {}
+    return noise_of([percentile(part, share) for part in parts])
+
+
 def cpu_model() -> str:
     """Return the processor's name, `unknown` where the system does not tell."""
     try:
@@ -178,11 +186,14 @@ def reference_ms() -> float:
 def write_report(path: Path, results: list[Result], **records: Any) -> None:
     """Write the report file whole or not at all. Figures that are not finite are left out.
 
+    `records` may hold an `environment` that is known already.
+
     Raises:
         OSError: the file cannot be written.
     """
     kept = [result for result in results if math.isfinite(result.value)]
-    content = {"environment": environment(), "results": kept, **records}
+    facts = records.pop("environment", None) or environment()
+    content = {"environment": facts, "results": kept, **records}
     text = msgspec.json.format(msgspec.json.encode(content), indent=2)
     write_file(path, text + b"\n")
 

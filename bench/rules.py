@@ -162,7 +162,7 @@ def measure_rules(config: RulesConfig) -> Section:
     shown = [r for r in section.results if r.unit == "turns/s"]
     section.plots.append(
         plots.bars(
-            "Turns per second, one thread",
+            "One thread",
             [(r.name, [r.value]) for r in shown],
             ["turns per second"],
             log=True,
@@ -209,11 +209,11 @@ def measure_encoder(config: RulesConfig) -> Section:
     return section
 
 
-def _count(whats: list[str], section: Section) -> None:
+def _count(kinds: list[str], section: Section) -> None:
     """Add counted instructions, or say why there are none."""
     try:
         with Counter() as counter:
-            for what in progress(whats, "counting instructions"):
+            for what in progress(kinds, "counting instructions"):
                 value, units = counter.instructions(what)
                 section.results.append(
                     Result(

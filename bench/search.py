@@ -11,7 +11,7 @@ from snakekit import core
 from snakekit.bench import plots
 from snakekit.bench.output import Output, OutputConfig, ReportError, progress, refuse
 from snakekit.bench.plots import Axis, Series
-from snakekit.bench.report import Result, Section, noise_of
+from snakekit.bench.report import Result, Section, noise_of, noise_of_share
 from snakekit.bench.tally import percentile
 from snakekit.runtime.options import OptionError, add_options, load
 
@@ -102,12 +102,30 @@ def measure(config: SearchConfig) -> Section:
         medians = [statistics.median(r.depth for r in one) for one in rounds]
         depth = statistics.median(r.depth for r in found)
         own = {**params, "snakes": SIZES[size], "budget_ms": _BUDGET_MS}
-        _add(section, f"depth_100ms.{size}", depth, "turns", "higher", medians, len(found), own)
+        _add(
+            section,
+            f"depth_100ms.{size}",
+            depth,
+            "turns",
+            "higher",
+            noise_of(medians),
+            len(found),
+            own,
+        )
         rate = _rate(found)
-        _add(section, f"nodes_per_s.{size}", rate, "nodes/s", "higher", rates[-1], len(found), own)
+        _add(
+            section,
+            f"nodes_per_s.{size}",
+            rate,
+            "nodes/s",
+            "higher",
+            noise_of(rates[-1]),
+            len(found),
+            own,
+        )
     both = [statistics.fmean(pair) for pair in zip(*rates, strict=True)]
     rate = _rate(everything)
-    _add(section, "nodes_per_s", rate, "nodes/s", "higher", both, len(everything), params)
+    _add(section, "nodes_per_s", rate, "nodes/s", "higher", noise_of(both), len(everything), params)
     late = overshoots(config, [s for states in sets.values() for s in states])
     _overshoot(section, config, late, params)
     return section
@@ -119,7 +137,7 @@ def _add(
     value: float,
     unit: str,
     better: Literal["higher", "lower"],
-    rounds: list[float],
+    noise: dict[str, float],
     samples: int,
     params: dict[str, Any],
 ) -> None:
@@ -130,7 +148,7 @@ def _add(
             unit=unit,
             better=better,
             samples=samples,
-            params={**params, **noise_of(rounds)},
+            params={**params, **noise},
         )
     )
 
@@ -165,9 +183,8 @@ def _overshoot(
     size = max(1, len(late) // 5)
     parts = [late[i : i + size] for i in range(0, len(late), size)]
     for name, share in (("p50", 0.5), ("p99", 0.99), ("p999", 0.999)):
-        rounds = [percentile(part, share) for part in parts]
-        value = percentile(late, share)
-        _add(section, f"overshoot_{name}_ms", value, "ms", "lower", rounds, len(late), own)
+        value, noise = percentile(late, share), noise_of_share(parts, share)
+        _add(section, f"overshoot_{name}_ms", value, "ms", "lower", noise, len(late), own)
     depths = [r for r in section.results if ".depth_" in r.name]
     section.plots = [
         plots.bars(
@@ -178,7 +195,7 @@ def _overshoot(
         plots.lines(
             f"How late searches of {config.limit_ms:g} ms come home",
             [Series("searches", [(100 * s, percentile(late, s)) for s in _SHARES])],
-            Axis("percentile", ticks=(50, 75, 90, 95, 99)),
+            Axis("percentile", zero=False, ticks=(50, 75, 90, 95, 99)),
             Axis("ms beyond the limit"),
         ),
     ]

@@ -25,7 +25,7 @@ from snakekit.bench.output import Output, OutputConfig, ReportError, refuse
 from snakekit.bench.players import Player, PlayerError, parse_player
 from snakekit.bench.plots import Axis, Series
 from snakekit.bench.protocol import Kind, Seat, Turn, game_object
-from snakekit.bench.report import Missing, Result, Section, noise_of
+from snakekit.bench.report import Missing, Result, Section, noise_of, noise_of_share
 from snakekit.bench.served import ServedError, served
 from snakekit.bench.tally import Tally, percentile
 from snakekit.core import Settings, State, greedy_move
@@ -264,7 +264,7 @@ def _section(config: ServerConfig, found: Measured) -> Section:
         name: str,
         value: float,
         samples: int,
-        rounds: list[float],
+        noise: dict[str, float],
         unit: str = "ms",
         better: Literal["higher", "lower"] = "lower",
         **more: Any,
@@ -276,7 +276,7 @@ def _section(config: ServerConfig, found: Measured) -> Section:
                 unit=unit,
                 better=better,
                 samples=samples,
-                params={**params, **more, **noise_of(rounds)},
+                params={**params, **more, **noise},
             )
         )
 
@@ -284,15 +284,23 @@ def _section(config: ServerConfig, found: Measured) -> Section:
     size = max(1, len(times) // _PARTS)
     parts = [times[i * size : (i + 1) * size] for i in range(_PARTS)]
     for name, share in (("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("max", 1.0)):
-        rounds = [percentile(part, share) for part in parts if part]
-        add(f"{name}_ms", percentile(times, share), found.single.moves, rounds, clients=1)
+        noise = noise_of_share(parts, share)
+        add(f"{name}_ms", percentile(times, share), found.single.moves, noise, clients=1)
     if found.own.counts:
-        add("own_p99_bound_ms", found.own.bound(0.99) * 1000, found.own.total, [], clients=1)
+        add("own_p99_bound_ms", found.own.bound(0.99) * 1000, found.own.total, {}, clients=1)
     if found.rates:
         busy, rates = found.loaded, found.rates
         rate = len(rates) / sum(1 / r for r in rates) if all(rates) else 0.0
-        add("moves_per_s", rate, busy.moves, rates, "moves/s", "higher", clients=config.clients)
-        add("loaded_p99_ms", busy.latency(0.99), busy.moves, [], clients=config.clients)
+        add(
+            "moves_per_s",
+            rate,
+            busy.moves,
+            noise_of(rates),
+            "moves/s",
+            "higher",
+            clients=config.clients,
+        )
+        add("loaded_p99_ms", busy.latency(0.99), busy.moves, {}, clients=config.clients)
     for tally, when in ((found.single, "one after the other"), (found.loaded, "under load")):
         if tally.faults:
             section.failed = True
@@ -312,5 +320,5 @@ def _plot(config: ServerConfig, found: Measured) -> str:
         )
         if tally.moves
     ]
-    x = Axis("percentile of requests", ticks=(50, 75, 90, 95, 99))
+    x = Axis("percentile of requests", zero=False, ticks=(50, 75, 90, 95, 99))
     return plots.lines("Latency of /move", series, x, Axis("ms", log=True))
