@@ -64,7 +64,7 @@ fmt: $(VENV)/.check
 	$(BIN)/python .ci/stub.py
 
 bench: $(VENV)/.test
-	$(BIN)/snakekit bench server
+	$(BIN)/snakekit bench all --json build/bench.json --html build/bench.html
 
 clean:
 	rm -rf build dist $(VENV) .pytest_cache .mypy_cache .ruff_cache
