@@ -44,6 +44,7 @@ test: $(VENV)/.test
 	$(BIN)/pytest
 
 slow: $(VENV)/.test
+	@$(PIP) install --group fuzz || echo "atheris cannot be had here: the long fuzzing is skipped"
 	$(BIN)/pytest -m "slow and not gpu"
 
 check: $(VENV)/.check
