@@ -1,6 +1,7 @@
 // Parts of the Python module, one file each. Everything that loops runs without the GIL.
 #pragma once
 
+#include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 
 #include <string>
@@ -9,6 +10,9 @@
 #include "board.h"
 
 namespace snakekit {
+
+// float32 copy of uint8 observations [n, planes, rows, cols], divided by the planes' scale.
+pybind11::array_t<float> scaled(int version, const pybind11::array_t<std::uint8_t>& planes);
 
 void bind_board(pybind11::module_& m);
 void bind_search(pybind11::module_& m);

@@ -237,6 +237,13 @@ void bind_state(py::module_& m) {
       .def("encode", &encode, py::arg("version"), py::arg("seats"),
            "Observations uint8 [seats, planes, rows, cols]; row 0 is y = 0.")
       .def(
+          "encode_float",
+          [](const Board& b, int version, const std::vector<int>& seats) {
+            return scaled(version, encode(b, version, seats));
+          },
+          py::arg("version"), py::arg("seats"),
+          "The same as float32, each plane divided by its PLANE_SCALE, as the nets see it.")
+      .def(
           "encode_into", &encode_into, py::arg("version"), py::arg("seat"),
           py::arg("out").noconvert(),
           "Writes one observation; for v2 `out` may have more rows and columns, which become zero.")
@@ -271,6 +278,17 @@ void bind_players(py::module_& m) {
 }
 
 }  // namespace
+
+py::array_t<float> scaled(int version, const py::array_t<std::uint8_t>& planes) {
+  py::array_t<float> out({planes.shape(0), planes.shape(1), planes.shape(2), planes.shape(3)});
+  const auto* in = planes.data();
+  auto* data = out.mutable_data();
+  const int n = static_cast<int>(planes.shape(0));
+  const int cells = static_cast<int>(planes.shape(2) * planes.shape(3));
+  const py::gil_scoped_release nogil;
+  scale_planes(version, in, n, cells, data);
+  return out;
+}
 
 void bind_board(py::module_& m) {
   bind_values(m);

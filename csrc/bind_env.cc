@@ -220,6 +220,13 @@ void bind_env(py::module_& m) {
            "are not legal.")
       .def("encode", &encode, py::arg("version"), py::arg("rows"),
            "Observations of rows, in any version.")
+      .def(
+          "encode_float",
+          [](PyEnv& self, int version, const Rows2d& rows) {
+            return scaled(version, encode(self, version, rows));
+          },
+          py::arg("version"), py::arg("rows"),
+          "The same as float32, each plane divided by its PLANE_SCALE.")
       .def_property_readonly("count", [](const PyEnv& e) { return e.env.count(); })
       .def_property_readonly("seats", [](const PyEnv& e) { return e.env.seats(); })
       .def_property_readonly("threads", [](const PyEnv& e) { return e.env.options().threads; })

@@ -9,6 +9,16 @@ const std::array<float, kV1Planes> kV1Scale{100, 1, 32, 1, 1, 1, 1, 1, 8, 8, 1, 
 const std::array<float, kV2Planes> kV2Scale{1,   1,   32,  1,  32, 8, 8, 1,  1, 1, 100,
                                             100, 100, 100, 64, 64, 1, 1, 32, 4, 1, 1};
 
+void scale_planes(int version, const std::uint8_t* in, int n, int cells, float* out) {
+  const float* scale = version == 1 ? kV1Scale.data() : kV2Scale.data();
+  const int planes = version == 1 ? kV1Planes : static_cast<int>(kV2Planes);
+  for (int i = 0; i < n; ++i) {
+    for (int p = 0; p < planes; ++p) {
+      for (int c = 0; c < cells; ++c) *out++ = static_cast<float>(*in++) / scale[p];
+    }
+  }
+}
+
 namespace {
 
 void add(std::uint8_t& cell, int value) {

@@ -45,6 +45,9 @@ enum V2Plane : int {
 extern const std::array<float, kV1Planes> kV1Scale;
 extern const std::array<float, kV2Planes> kV2Scale;
 
+// Divides `n` observations of `cells` cells a plane by the scale of their version.
+void scale_planes(int version, const std::uint8_t* in, int n, int cells, float* out);
+
 // A view of planes inside a larger buffer: `rows` and `cols` may exceed the board.
 struct PlaneView {
   std::uint8_t* data;

@@ -91,6 +91,10 @@ class State:
         """
         Observations uint8 [seats, planes, rows, cols]; row 0 is y = 0.
         """
+    def encode_float(self, version: int, seats: collections.abc.Sequence[int]) -> numpy.typing.NDArray[numpy.float32]:
+        """
+        The same as float32, each plane divided by its PLANE_SCALE, as the nets see it.
+        """
     def encode_into(self, version: int, seat: int, out: numpy.typing.NDArray[numpy.uint8]) -> None:
         """
         Writes one observation; for v2 `out` may have more rows and columns, which become zero.
@@ -245,6 +249,10 @@ class VectorEnv:
     def encode(self, version: int, rows: typing.Annotated[numpy.typing.ArrayLike, numpy.int32]) -> numpy.typing.NDArray[numpy.uint8]:
         """
         Observations of rows, in any version.
+        """
+    def encode_float(self, version: int, rows: typing.Annotated[numpy.typing.ArrayLike, numpy.int32]) -> numpy.typing.NDArray[numpy.float32]:
+        """
+        The same as float32, each plane divided by its PLANE_SCALE.
         """
     def reset(self) -> None:
         """

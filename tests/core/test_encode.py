@@ -20,7 +20,7 @@ from core_boards import (
 )
 from slow_planes import slow_v1, slow_v2
 
-from snakekit.core import PLANE_SCALE, PLANES, RULESETS, Settings, State
+from snakekit.core import PLANE_SCALE, PLANES, RULESETS, Scenario, Settings, State, VectorEnv
 
 SLOW = {1: slow_v1, 2: slow_v2}
 
@@ -287,3 +287,20 @@ def test_each_plane_has_a_scale():
             == State(5, 5, [snake("a", [(1, 1)])]).observation_shape(version)[0]
         )
         assert min(PLANE_SCALE[version]) >= 1
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_float_planes_are_bytes_over_their_scale(version):
+    env = VectorEnv([Scenario(11, 7, 3)], count=3, seed=2, encoder=0)
+    for _ in range(9):
+        env.step(env.masks.argmax(2).astype(np.int8))
+    scale = np.array(PLANE_SCALE[version], np.float32)[:, None, None]
+    rows = np.argwhere(env.alive).astype(np.int32)
+    found = env.encode_float(version, rows)
+    assert found.dtype == np.float32
+    np.testing.assert_array_equal(found, env.encode(version, rows) / scale)
+    state = env.state(0)
+    seats = state.living()
+    np.testing.assert_array_equal(
+        state.encode_float(version, seats), state.encode(version, seats) / scale
+    )
