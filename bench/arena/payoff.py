@@ -17,9 +17,17 @@ r_i is the mean of row i. The measure is
 
     cyclicity = |C|^2 / |A|^2,
 
-0 for a pure order, 1 for rock, paper, scissors. Since chance alone leaves a cyclic part, it is
-compared with what the same number of games would give if the order was pure: outcomes are drawn
-from the odds of grad(r), and the 95th percentile of their cyclicity is the limit of noise.
+0 for a pure order, 1 for rock, paper, scissors, and anything at all among equals, where chance is
+the whole of A. It says nothing about significance.
+
+Significance. A pure order is the Bradley-Terry model. With p_ij its most likely chances, Pearson's
+
+    X^2 = sum over played pairs (w_ij - n_ij p_ij)^2 / (n_ij p_ij (1 - p_ij))
+
+is what the order leaves unexplained. The p-value is the share of pure orders that leave as much,
+the larger of two: with independent outcomes drawn from p_ij, and with blocks of games drawn anew
+with replacement about their own mean, since games of one block, pairs of one game, and draws are
+not independent outcomes.
 
 Intransitive triples. i beats j, j beats k and k beats i, each with more than half of the points;
 they are certain if all three shares have Wilson intervals above one half.
@@ -36,7 +44,7 @@ from snakekit.bench.arena.bout import BoutRecord
 from snakekit.bench.tally import wilson
 
 Floats = NDArray[np.float64]
-_DRAWS = 400
+_DRAWS = 1000
 
 
 @dataclass(frozen=True)
@@ -45,20 +53,24 @@ class Payoff:
 
     names: tuple[str, ...]
     wins: Floats
+    block_wins: Floats
+    """The same for every block of games `[blocks, n, n]`."""
 
     @classmethod
     def from_records(cls, records: Sequence[BoutRecord], names: Sequence[str]) -> "Payoff":
         """Count every pair of every game."""
         number = {name: index for index, name in enumerate(names)}
-        wins = np.zeros((len(names), len(names)))
+        row = {block: index for index, block in enumerate(sorted({r.block for r in records}))}
+        wins = np.zeros((len(row), len(names), len(names)))
         for record in records:
+            block = wins[row[record.block]]
             seats = zip(record.seats, record.places, strict=True)
             for (a, place_a), (b, place_b) in itertools.combinations(seats, 2):
                 i, j = number[a], number[b]
                 share = 0.5 if place_a == place_b else float(place_a < place_b)
-                wins[i, j] += share
-                wins[j, i] += 1 - share
-        return cls(tuple(names), wins)
+                block[i, j] += share
+                block[j, i] += 1 - share
+        return cls(tuple(names), wins.sum(0), wins)
 
     @property
     def games(self) -> Floats:
@@ -84,8 +96,8 @@ class Cycles:
 
     cyclicity: float
     """Share of the squared payoff that no order explains, 0..1."""
-    noise: float
-    """What 95 % of purely ordered players would stay below with as many games."""
+    p_value: float
+    """Chance that players of a pure order look as cyclic in as many games."""
     triples: int
     """Triples that met, all three pairs."""
     intransitive: int
@@ -96,8 +108,8 @@ class Cycles:
 
     @property
     def significant(self) -> bool:
-        """Whether the cyclic part is more than noise."""
-        return self.cyclicity > self.noise
+        """Whether the cyclic part is more than noise, at 5 %."""
+        return self.p_value < 0.05
 
 
 def decompose(payoff: Floats, played: NDArray[np.bool_]) -> tuple[Floats, Floats]:
@@ -121,23 +133,65 @@ def cyclicity(payoff: Floats, played: NDArray[np.bool_]) -> float:
     return float((decompose(payoff, played)[1] ** 2).sum()) / total
 
 
-def measure(payoff: Payoff, *, seed: int = 0) -> Cycles:
-    """Measure the cycles in `payoff`; `seed` is of the noise's draws."""
-    games, odds = payoff.games, payoff.log_odds()
-    played = games > 0
-    r, _ = decompose(odds, played)
+def bradley_terry(wins: Floats, design: Floats) -> Floats:
+    """Return the most likely chance of every played pair, `wins` `[pairs, 2]`, by Newton's method.
+
+    A weak normal prior keeps somebody finite who always wins.
+    """
+    prior = 1e-3 * np.eye(design.shape[1])
+    r = np.zeros(design.shape[1])
+    games = wins.sum(1)
+    for _ in range(50):
+        chance = 1 / (1 + np.exp(-(design @ r)))
+        slope = design.T @ (wins[:, 0] - games * chance) - prior @ r
+        weight = games * chance * (1 - chance)
+        step = np.linalg.solve(design.T @ (weight[:, None] * design) + prior, slope)
+        r += np.clip(step, -2, 2)
+        if np.abs(step).max() < 1e-9:
+            break
+    fitted: Floats = 1 / (1 + np.exp(-(design @ r)))
+    return fitted
+
+
+def cycle_p_value(payoff: Payoff, *, seed: int) -> float:
+    """Return the chance of X^2 at least as large under a pure order; 1 if an order fits always."""
+    rows, cols = np.nonzero(np.triu(payoff.games > 0, 1))
+    design = np.zeros((len(rows), len(payoff.names)))
+    pairs = np.arange(len(rows))
+    design[pairs, rows], design[pairs, cols] = 1, -1
+    if np.linalg.matrix_rank(design) == len(rows):
+        return 1.0
+    games = payoff.games[rows, cols]
+    wins = payoff.wins[rows, cols]
+    chance = bradley_terry(np.stack([wins, games - wins], 1), design)
+    spread = np.sqrt(games * chance * (1 - chance))
+    # What a refit of the order would take away from a small disturbance.
+    weighted = spread[:, None] * design
+    unexplained = np.eye(len(rows)) - weighted @ np.linalg.pinv(weighted)
+    found = float((((wins - games * chance) / spread) ** 2).sum())
+
     rng = np.random.default_rng(seed)
-    chance = 1 / (1 + np.exp(r[None, :] - r[:, None]))
-    upper = np.triu(games.round().astype(np.int64), 1)
-    drawn = []
-    for _ in range(_DRAWS):
-        wins = rng.binomial(upper, chance).astype(float)
-        wins += np.tril((upper - wins).T, -1)
-        drawn.append(cyclicity(Payoff(payoff.names, wins).log_odds(), played))
+    drawn = rng.binomial(games.round().astype(np.int64), chance, (_DRAWS, len(rows)))
+    independent = (drawn - games * chance) / spread
+    blocks = payoff.block_wins[:, rows, cols]
+    surplus = blocks - (blocks + payoff.block_wins[:, cols, rows]) * chance
+    count = len(blocks)
+    times = rng.multinomial(count, np.full(count, 1 / count), _DRAWS)
+    blockwise = (times - 1) @ surplus / spread
+    return max(
+        (1 + int((((noise @ unexplained) ** 2).sum(1) >= found).sum())) / (1 + _DRAWS)
+        for noise in (independent, blockwise)
+    )
+
+
+def measure(payoff: Payoff, *, seed: int = 0) -> Cycles:
+    """Measure the cycles in `payoff`; `seed` is of the draws for the p-value."""
+    odds = payoff.log_odds()
+    played = payoff.games > 0
     loops = _intransitive(payoff)
     return Cycles(
         cyclicity=cyclicity(odds, played),
-        noise=float(np.quantile(drawn, 0.95)),
+        p_value=cycle_p_value(payoff, seed=seed),
         triples=sum(
             bool(played[i, j] and played[j, k] and played[i, k])
             for i, j, k in itertools.combinations(range(len(odds)), 3)

@@ -87,7 +87,7 @@ def notes(found: Summary) -> list[str]:
         word = "more than" if cycles.significant else "within"
         lines.append(
             f"cycles: {100 * cycles.cyclicity:.1f} % of the payoff is cyclic, {word} noise "
-            f"({100 * cycles.noise:.1f} %); {cycles.intransitive} of {cycles.triples} triples "
+            f"(p = {cycles.p_value:.3f}); {cycles.intransitive} of {cycles.triples} triples "
             f"are intransitive, {cycles.certain} of them beyond doubt"
         )
         lines += [f"cycle: {a} > {b} > {c} > {a}" for a, b, c in cycles.examples[:3]]

@@ -1,7 +1,9 @@
 """Ratings, intervals, cycles: known strengths come back, and chance is told from evidence."""
 
+import itertools
 import math
 
+import msgspec
 import numpy as np
 import pytest
 from arena_games import NAMES, duels, games, record
@@ -124,6 +126,33 @@ def test_chance_is_seldom_taken_for_a_cycle() -> None:
         played = games(NAMES, TRUTH, size=2, count=300, seed=seed)
         alarms += measure(Payoff.from_records(played, NAMES)).significant
     assert alarms <= 6
+
+
+@pytest.mark.parametrize(("size", "elo"), [(2, 0), (4, 0), (2, 400)])
+def test_a_pure_order_seldom_looks_cyclic(size: int, elo: float) -> None:
+    """Equals too, all of whose payoff is chance; at 5 % more than 8 of 60 are one in 1,000."""
+    ranks = [elo * (2 - n) for n in range(4)]
+    alarms = 0
+    for seed in range(60):
+        played = games(NAMES[:4], ranks, size=size, count=240, seed=seed)
+        alarms += measure(Payoff.from_records(played, NAMES[:4])).significant
+    assert alarms <= 8
+
+
+def test_games_that_are_copies_of_each_other_are_no_evidence() -> None:
+    alarms = 0
+    for seed in range(40):
+        once = games(NAMES[:4], [0, 0, 0, 0], size=2, count=144, seed=seed)
+        copies = [msgspec.structs.replace(r, game=9 * r.game + n) for r in once for n in range(9)]
+        alarms += measure(Payoff.from_records(copies, NAMES[:4])).significant
+    assert alarms <= 6
+
+
+def test_a_weak_cycle_shows_in_many_games() -> None:
+    names = ["rock", "paper", "scissors", "other"]
+    scores = dict.fromkeys(itertools.combinations(names, 2), 200)
+    scores |= {("rock", "paper"): 160, ("paper", "scissors"): 160, ("rock", "scissors"): 240}
+    assert measure(Payoff.from_records(duels(scores, names, 400), names)).p_value < 0.01
 
 
 def test_one_pair_and_nothing_between_equals() -> None:
