@@ -33,12 +33,22 @@ LEAST_S = 0.003
 WARM_UP_RUNS = 3
 
 
+class Choice(NamedTuple):
+    """A decision and what it was made from; None for what was not asked or came too late."""
+
+    decision: Decision
+    evaluation: Evaluation | None = None
+    search: core.SearchResult | None = None
+
+
 class Answer(NamedTuple):
-    """A move 0..3, why, and how long it took here."""
+    """A move 0..3, why, how long it took here and might have taken, and what it was made from."""
 
     move: int
     reason: Reason
     seconds: float
+    budget_ms: float
+    choice: Choice
 
 
 class Engine:
@@ -141,11 +151,12 @@ class Engine:
         seat = self.games.seat(request.game.id, request.you.id, arrival)
         budget_ms = self._learn(request, seat)
         try:
-            decision = await self._choose(place, arrival + budget_ms / 1000)
+            choice = await self._choose(place, arrival + budget_ms / 1000)
         except Exception:
             log.exception("move failed, playing the reflex move")
             self.metrics.fallback("server", "error")
-            decision = Decision(_reflex(place), Reason.REFLEX, None)
+            choice = Choice(Decision(_reflex(place), Reason.REFLEX, None))
+        decision = choice.decision
         seconds = time.perf_counter() - arrival
         seat.budget.answered(request.turn, seconds * 1000)
         self.metrics.move_seconds.observe(seconds)
@@ -153,7 +164,7 @@ class Engine:
         allowed = request.timeout_ms - seat.budget.overhead(request.timeout_ms)
         if seconds * 1000 > allowed:
             self.metrics.deadline_misses.inc()
-        return Answer(decision.move, decision.reason, seconds)
+        return Answer(decision.move, decision.reason, seconds, budget_ms, choice)
 
     def _learn(self, request: Request, seat: Seat) -> float:
         """Take in the reported latency and return this move's budget in ms."""
@@ -165,21 +176,21 @@ class Engine:
             self.metrics.network_overhead_seconds.observe(seat.budget.last_overhead / 1000)
         return seat.budget.budget(timeout)
 
-    async def _choose(self, place: Position | None, deadline: float) -> Decision:
+    async def _choose(self, place: Position | None, deadline: float) -> Choice:
         if place is None:
             self.metrics.fallback("server", "no_state")
-            return Decision(0, Reason.REFLEX, None)
+            return Choice(Decision(0, Reason.REFLEX, None))
         state, seat = place
         if not state.alive(seat):
             self.metrics.fallback("server", "no_state")
-            return Decision(_reflex(place), Reason.REFLEX, None)
+            return Choice(Decision(_reflex(place), Reason.REFLEX, None))
         legal, safe = state.legal_mask(seat), state.safe_mask(seat)
         reflex = core.reflex_move(state, seat)
         if safe in SINGLE:
-            return decide(legal=legal, safe=safe, reflex=reflex)
+            return Choice(decide(legal=legal, safe=safe, reflex=reflex))
         if deadline - time.perf_counter() < LEAST_S:
             self.metrics.fallback("server", "no_time")
-            return Decision(reflex, Reason.REFLEX, None)
+            return Choice(Decision(reflex, Reason.REFLEX, None))
         policy = self._ask_policy(place) if self.policy_asked else None
         job = self._ask_search(place, deadline) if self.search_asked else None
         try:
@@ -196,7 +207,7 @@ class Engine:
                 policy.cancel()
             if job is not None and not job.future.done():
                 job.cancel()
-        return decide(
+        decision = decide(
             legal=legal,
             safe=safe,
             reflex=reflex,
@@ -205,6 +216,7 @@ class Engine:
             policy_asked=self.policy_asked,
             search_asked=self.search_asked,
         )
+        return Choice(decision, evaluation, result)
 
     def _ask_policy(self, place: Position) -> "asyncio.Future[Evaluation] | None":
         if self._batcher is None or self.card is None:
