@@ -28,6 +28,8 @@ const char* stop_name(Stop s) {
       return "single";
     case Stop::kCancelled:
       return "cancelled";
+    case Stop::kNodes:
+      return "nodes";
   }
   return "";
 }
@@ -37,16 +39,19 @@ const char* label_name(Label l) {
 }
 
 SearchResult run_search(Searcher& searcher, const Board& board, int seat, std::int64_t budget_us,
-                        int max_depth, const std::optional<std::vector<float>>& priors,
-                        const std::string& proof, bool far_pruning) {
+                        int max_depth, std::int64_t max_nodes,
+                        const std::optional<std::vector<float>>& priors, const std::string& proof,
+                        bool far_pruning) {
   check_seat(board, seat);
   if (!board.visit([&](const auto& s) { return s.alive(seat); }))
     throw py::value_error("seat " + std::to_string(seat) + " is dead");
   if (budget_us < 0) throw py::value_error("budget_us: negative");
+  if (max_nodes < 0) throw py::value_error("max_nodes: negative");
   if (max_depth < 1) throw py::value_error("max_depth: expected at least 1");
   Limits limits;
   limits.budget_us = budget_us;
   limits.max_depth = max_depth;
+  limits.max_nodes = max_nodes;
   limits.far_pruning = far_pruning;
   if (proof == "article") {
     limits.proof = Proof::kArticle;
@@ -124,10 +129,11 @@ void bind_search(py::module_& m) {
            py::arg("weights") = std::map<std::string, int>{},
            "`weights` replaces some of the evaluation's, by the names in WEIGHTS.")
       .def("search", &run_search, py::arg("state"), py::arg("seat"), py::kw_only(),
-           py::arg("budget_us"), py::arg("max_depth") = kMaxDepth - 1,
+           py::arg("budget_us"), py::arg("max_depth") = kMaxDepth - 1, py::arg("max_nodes") = 0,
            py::arg("priors") = py::none(), py::arg("proof") = "sound",
            py::arg("far_pruning") = true,
-           "Searches until the budget (0: none) or depth is used up. RuntimeError when busy.")
+           "Searches until the budget (0: none), depth or nodes (0: no limit) are used up. "
+           "RuntimeError when busy.")
       .def("cancel", &Searcher::cancel, "Stops the running search, from any thread.");
 }
 

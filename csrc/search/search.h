@@ -24,11 +24,12 @@ inline constexpr int kProofMargin = 200;  // |score| > kWinScore - this means de
 inline constexpr int kMaxDepth = 100;     // turns
 
 enum class Label : std::uint8_t { kNone, kWin, kLoss };
-enum class Stop : std::uint8_t { kDepth, kTime, kProved, kSingle, kCancelled };
+enum class Stop : std::uint8_t { kDepth, kTime, kProved, kSingle, kCancelled, kNodes };
 enum class Proof : std::uint8_t { kSound, kArticle };
 
 struct Limits {
   std::int64_t budget_us = 0;  // 0: no limit in time
+  std::int64_t max_nodes = 0;  // 0: no limit; the first iteration always completes
   int max_depth = kMaxDepth;
   Proof proof = Proof::kSound;
   bool far_pruning = true;

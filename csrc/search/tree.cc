@@ -71,7 +71,9 @@ auto Tree<T>::outcome() const -> Outcome {
 template <class T>
 bool Tree<T>::out_of_time() {
   if (stopped_) return true;
-  if (!may_stop_ || nodes_ % kClockEvery != 0) return false;
+  if (!may_stop_) return false;
+  if (limits_.max_nodes > 0 && nodes_ >= limits_.max_nodes) return stopped_ = true;
+  if (nodes_ % kClockEvery != 0) return false;
   stopped_ = cancelled_.load(std::memory_order_relaxed) || Clock::now() >= deadline_;
   return stopped_;
 }
@@ -314,8 +316,11 @@ SearchResult Tree<T>::run() {
       break;
     }
   }
-  if (stopped_)
-    r.stopped = cancelled_.load(std::memory_order_relaxed) ? Stop::kCancelled : Stop::kTime;
+  if (stopped_) {
+    const bool spent = limits_.max_nodes > 0 && nodes_ >= limits_.max_nodes;
+    r.stopped = cancelled_.load(std::memory_order_relaxed) ? Stop::kCancelled
+                                                           : (spent ? Stop::kNodes : Stop::kTime);
+  }
   choose(r);
   principal_variation(r);
   r.nodes = nodes_;

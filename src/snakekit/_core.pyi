@@ -213,9 +213,9 @@ class Searcher:
         """
         Stops the running search, from any thread.
         """
-    def search(self, state: State, seat: int, *, budget_us: int, max_depth: int = 99, priors: collections.abc.Sequence[float] | None = None, proof: str = 'sound', far_pruning: bool = True) -> SearchResult:
+    def search(self, state: State, seat: int, *, budget_us: int, max_depth: int = 99, max_nodes: int = 0, priors: collections.abc.Sequence[float] | None = None, proof: str = 'sound', far_pruning: bool = True) -> SearchResult:
         """
-        Searches until the budget (0: none) or depth is used up. RuntimeError when busy.
+        Searches until the budget (0: none), depth or nodes (0: no limit) are used up. RuntimeError when busy.
         """
 class Scenario:
     """

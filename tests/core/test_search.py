@@ -296,6 +296,15 @@ def test_a_budget_ends_the_search():
     assert deep.nodes > found.nodes
 
 
+def test_a_limit_of_nodes_ends_the_search_at_the_same_place_every_time():
+    found = [Searcher(1).search(open_board(), 0, budget_us=0, max_nodes=3000) for _ in range(2)]
+    assert [r.stopped for r in found] == ["nodes", "nodes"]
+    assert found[0].nodes == found[1].nodes
+    # The line that is shown costs a few nodes more.
+    assert 3000 <= found[0].nodes < 3100
+    assert fixed(open_board(), 0, found[0].depth).nodes < 3000
+
+
 def test_a_forced_move_does_not_use_up_the_budget():
     corner = snake("a", [(0, 0), (0, 1), (0, 2), (0, 3)])
     state = State(11, 11, [corner, snake("b", [(9, 9), (9, 8), (9, 7)])])
@@ -450,6 +459,7 @@ def test_wrong_calls_are_refused():
     for changed, message in (
         ({"budget_us": -1}, "budget_us"),
         ({"max_depth": 0}, "max_depth"),
+        ({"max_nodes": -1}, "max_nodes"),
         ({"priors": [0.5, 0.5]}, "priors"),
         ({"proof": "hope"}, "proof: 'hope' is unknown"),
     ):
