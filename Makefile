@@ -25,7 +25,7 @@ $(VENV)/.serve: $(SOURCES) | $(BIN)/pip
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.serve
-	$(PIP) install --editable '.[$(BACKEND),export,bench]' --group test
+	$(PIP) install --editable '.[$(BACKEND),export,bench,record]' --group test
 	@touch $@
 
 $(VENV)/.check: $(VENV)/.test

@@ -33,6 +33,19 @@ class JsonFormatter(logging.Formatter):
         return msgspec.json.encode(line).decode()
 
 
+class TextFormatter(logging.Formatter):
+    """Words to read: time, level, message and the record's `facts` as `key=value`."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line, and below it the traceback if there is one."""
+        moment = time.strftime("%H:%M:%S", time.localtime(record.created))
+        words = [moment, record.levelname.lower().ljust(7), record.getMessage()]
+        words += [f"{key}={value}" for key, value in getattr(record, "facts", {}).items()]
+        # Ids come from outside: a line break in one must not look like another line.
+        line = "".join(c if c.isprintable() else "?" for c in " ".join(words))
+        return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of `snakekit serve`."""
     parser.add_argument("--config", metavar="FILE", help="TOML file of options, keys as below")
@@ -45,10 +58,11 @@ def run(args: argparse.Namespace) -> int:
         config = load(ServerConfig, args, toml=Path(args.config) if args.config else None)
     except OptionError as error:
         return _refuse(error)
-    _set_up_logs(config.log_level)
+    _set_up_logs(config)
     from prometheus_client import disable_created_metrics
 
     from snakekit.runtime.backends import BackendError
+    from snakekit.runtime.recording import RecorderError
     from snakekit.runtime.server import serve
 
     # The time of creation of every child would double what Prometheus has to store.
@@ -56,7 +70,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         _check_early(config)
         asyncio.run(serve(config))
-    except BackendError as error:
+    except (BackendError, RecorderError) as error:
         return _refuse(error)
     except KeyboardInterrupt:
         pass
@@ -83,12 +97,12 @@ def _check_early(config: ServerConfig) -> None:
     find_model(config.model)
 
 
-def _set_up_logs(level: str) -> None:
+def _set_up_logs(config: ServerConfig) -> None:
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(JsonFormatter())
+    handler.setFormatter(JsonFormatter() if config.log_format == "json" else TextFormatter())
     logger = logging.getLogger()
     logger.handlers = [handler]
     logger.setLevel(logging.WARNING)
-    logging.getLogger("snakekit").setLevel(level.upper())
+    logging.getLogger("snakekit").setLevel(config.log_level.upper())
     # aiohttp logs a traceback for every broken transfer; our own errors are logged before.
     logging.getLogger("aiohttp.server").setLevel(logging.CRITICAL)

@@ -81,10 +81,22 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
     game_ttl_s: Annotated[
         float, Meta(ge=1, le=86_400, description="forget a seat unseen for so long, s")
     ] = 600.0
+    record: Annotated[
+        str, Meta(description="folder to record games and decisions in; needs snakekit[record]")
+    ] = ""
+    record_limit_mb: Annotated[
+        int, Meta(ge=1, le=1 << 20, description="bound on all records, the oldest go first, MiB")
+    ] = 1024
+    record_days: Annotated[
+        float, Meta(gt=0, le=36_500, description="remove finished games after so many days")
+    ] = 30.0
     log_level: Annotated[
         Literal["debug", "info", "warning", "error"],
         Meta(description="least level logged; debug has one line per move"),
     ] = "info"
+    log_format: Annotated[
+        Literal["json", "text"], Meta(description="one JSON object a line, or words to read")
+    ] = "json"
 
     def __post_init__(self) -> None:
         """Recheck what no single field can tell.

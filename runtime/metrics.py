@@ -27,6 +27,7 @@ ENDPOINTS = ("index", "start", "move", "end", "healthz", "readyz", "other")
 STAGES = ("policy", "search", "server")
 CAUSES = ("deadline", "error", "not_finite", "not_ready", "busy", "no_state", "no_time")
 REJECTED = ("not_json", "too_deep", "invalid", "too_large", "timeout", "http")
+DROPPED = ("queue_full", "no_writer")
 RESULTS = ("won", "lost", "draw", "unfinished")
 
 
@@ -77,6 +78,13 @@ class Metrics:
             "snakekit_games_active", "Games seen and not ended.", registry=registry
         )
         self.ready = Gauge("snakekit_ready", "1 when the model is warmed up.", registry=registry)
+        self.recorded_games = self._counter("recorded_games_total", "Games finished on disk.")
+        self.records_failed = self._counter(
+            "records_failed_total", "Records that the disk did not take."
+        )
+        self.record_bytes = Gauge(
+            "snakekit_record_bytes", "Size of all records.", registry=registry
+        )
         self.loop_lag_seconds = histogram(
             "loop_lag_seconds", "How much later than asked the event loop wakes up."
         )
@@ -99,6 +107,8 @@ class Metrics:
         games = self._labelled("games_total", "Ended games by result, per seat.", ("result",))
         self.games = {result: games.labels(result) for result in RESULTS}
         rejected = self._labelled("requests_rejected_total", "Requests refused.", ("cause",))
+        dropped = self._labelled("records_dropped_total", "Requests not recorded.", ("cause",))
+        self.records_dropped = {cause: dropped.labels(cause) for cause in DROPPED}
         self.rejected = {cause: rejected.labels(cause) for cause in REJECTED}
 
     def fallback(self, stage: str, cause: str) -> None:

@@ -8,8 +8,9 @@ import os
 import signal
 import sys
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from importlib import metadata
+from typing import Protocol
 
 import msgspec
 from aiohttp import web
@@ -20,10 +21,23 @@ from snakekit.runtime.api import Request, RequestError, parse
 from snakekit.runtime.backends import BackendError
 from snakekit.runtime.config import ServerConfig
 from snakekit.runtime.contract import MOVE_ORDER
-from snakekit.runtime.engine import Engine
+from snakekit.runtime.engine import Answer, Engine
 from snakekit.runtime.metrics import Metrics
+from snakekit.runtime.recording import Recorder
+
+
+class Observer(Protocol):
+    """Told of every request after its answer is on its way; must not wait."""
+
+    def moved(self, body: bytes, asked: Request, answer: Answer) -> None:
+        """Take note of an answered `/move`."""
+
+    def ended(self, body: bytes, asked: Request) -> None:
+        """Take note of an `/end`."""
+
 
 ENGINE: web.AppKey[Engine] = web.AppKey("engine", Engine)
+OBSERVERS: web.AppKey[Sequence[Observer]] = web.AppKey("observers")
 log = logging.getLogger("snakekit.server")
 move_log = logging.getLogger("snakekit.move")
 
@@ -35,12 +49,13 @@ ANSWERS = tuple(b'{"move":"%s"}' % word.encode() for word in MOVE_ORDER)
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
-def create_app(engine: Engine) -> web.Application:
+def create_app(engine: Engine, observers: Sequence[Observer] = ()) -> web.Application:
     """Return the Battlesnake app around an engine that the caller opens and closes."""
     app = web.Application(
         middlewares=[_guard], client_max_size=engine.config.body_limit, logger=log
     )
     app[ENGINE] = engine
+    app[OBSERVERS] = observers
     app.router.add_get("/", _index)
     app.router.add_get("/healthz", _healthz)
     app.router.add_get("/readyz", _readyz)
@@ -115,15 +130,23 @@ async def _start(request: web.Request) -> web.Response:
 
 async def _end(request: web.Request) -> web.Response:
     engine = request.app[ENGINE]
-    engine.end(parse(await _body(request)))
+    body = await _body(request)
+    asked = parse(body)
+    engine.end(asked)
+    for observer in request.app[OBSERVERS]:
+        asyncio.get_running_loop().call_soon(observer.ended, body, asked)
     return _json({})
 
 
 async def _move(request: web.Request) -> web.Response:
     arrival = time.perf_counter()
     engine = request.app[ENGINE]
-    asked = parse(await _body(request))
+    body = await _body(request)
+    asked = parse(body)
     answer = await engine.move(asked, arrival)
+    for observer in request.app[OBSERVERS]:
+        # In the loop's next round: the answer goes out first, and an error cannot touch it.
+        asyncio.get_running_loop().call_soon(observer.moved, body, asked, answer)
     if move_log.isEnabledFor(logging.DEBUG):
         _log_move(asked, MOVE_ORDER[answer.move], answer.reason, answer.seconds)
     return web.Response(body=ANSWERS[answer.move], content_type="application/json")
@@ -253,8 +276,10 @@ async def serve(config: ServerConfig) -> None:
 
     Raises:
         BackendError: an address, the model or the backend cannot be had.
+        RecorderError: nothing can be recorded, though it was asked for.
     """
     engine = Engine(config)
+    observers: list[Observer] = []
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -263,13 +288,18 @@ async def serve(config: ServerConfig) -> None:
         stack.push_async_callback(engine.close)
         opening = asyncio.create_task(_open(engine))
         stack.push_async_callback(_cancel, opening)
+        if config.record:
+            recorder = Recorder(config, engine)
+            stack.push_async_callback(recorder.close)
+            await recorder.open()
+            observers.append(recorder)
         # A model that cannot be used is mostly known before a port opens, a slow one is not
         # waited for.
         await asyncio.wait((opening,), timeout=OPEN_FIRST_S)
         if opening.done():
             opening.result()
         host, port = await stack.enter_async_context(
-            _site(create_app(engine), "port", config.host, config.port)
+            _site(create_app(engine, observers), "port", config.host, config.port)
         )
         measured = "off"
         if config.metrics:
