@@ -14,8 +14,9 @@ from snakekit.bench import compare as comparing
 from snakekit.bench.compare import Report, ReportError, read_report
 from snakekit.bench.counts import UNITS, Counter, CountError, compiler
 from snakekit.bench.output import progress, refuse, show
-from snakekit.bench.report import Grid, Result, Section, figure, write_file
+from snakekit.bench.report import Grid, Result, Section, write_file
 from snakekit.runtime.options import OptionError, add_options, load
+from snakekit.trainer.plots import figure
 
 _COMPILED = ".instructions"
 

@@ -4,10 +4,10 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
-from snakekit.bench import plots
-from snakekit.bench.plots import Axis, Series
-from snakekit.bench.report import Grid, Missing, Result, Section, figure, noise_of, noise_of_share
+from snakekit.bench.report import Grid, Missing, Result, Section, noise_of, noise_of_share
 from snakekit.bench.tally import percentile
+from snakekit.trainer import plots
+from snakekit.trainer.plots import Axis, Series, figure
 
 if TYPE_CHECKING:
     from snakekit.bench.inference import Case

@@ -6,7 +6,8 @@ from snakekit.bench.players import Player
 from snakekit.bench.protocol import Json, Kind
 from snakekit.bench.report import Result
 from snakekit.bench.series import SeriesResult
-from snakekit.bench.tally import Outcome, Tally, wilson
+from snakekit.bench.tally import Outcome, Tally
+from snakekit.trainer.stats import wilson
 
 
 def match_results(

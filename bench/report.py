@@ -18,6 +18,7 @@ import msgspec
 import snakekit
 from snakekit.bench.protocol import Json
 from snakekit.bench.tally import percentile
+from snakekit.trainer.plots import figure
 
 _PACKAGES = (
     "aiohttp", "msgspec", "numpy", "onnxruntime", "onnxruntime-gpu", "openvino", "torch", "tensorrt"
@@ -82,15 +83,6 @@ class Section:
             noise_text = f"{noise:.1%}" if isinstance(noise, float) else ""
             rows.append([r.name, figure(r.value), r.unit, noise_text, f"{r.samples:,}"])
         return Grid(["figure", "value", "unit", "noise", "samples"], rows)
-
-
-def figure(value: float) -> str:
-    """Return a value with as many digits as it deserves, `-` for one that is not finite."""
-    if not math.isfinite(value):
-        return "-"
-    if abs(value) >= 1000 or value == round(value):
-        return f"{value:,.0f}"
-    return f"{value:.2f}" if abs(value) >= 1 else f"{value:.3g}"
 
 
 def spread(values: Sequence[float]) -> float:

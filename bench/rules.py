@@ -15,12 +15,12 @@ from msgspec import Meta
 from numpy.typing import NDArray
 
 from snakekit import core
-from snakekit.bench import plots
 from snakekit.bench.corpus import CorpusError, differences, read
 from snakekit.bench.counts import UNITS, Counter, CountError
 from snakekit.bench.output import Output, OutputConfig, ReportError, progress, refuse
 from snakekit.bench.report import Missing, Result, Section, noise_of
 from snakekit.runtime.options import OptionError, add_options, load
+from snakekit.trainer import plots
 
 _SHOWN = 5
 _GAMES = 64

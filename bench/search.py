@@ -8,12 +8,12 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta
 
 from snakekit import core
-from snakekit.bench import plots
 from snakekit.bench.output import Output, OutputConfig, ReportError, progress, refuse
-from snakekit.bench.plots import Axis, Series
 from snakekit.bench.report import Result, Section, noise_of, noise_of_share
 from snakekit.bench.tally import percentile
 from snakekit.runtime.options import OptionError, add_options, load
+from snakekit.trainer import plots
+from snakekit.trainer.plots import Axis, Series
 
 SIZES = {"duel": 2, "four": 4}
 _BUDGET_MS = 100

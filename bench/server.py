@@ -18,12 +18,10 @@ import aiohttp
 from msgspec import Meta
 from prometheus_client.parser import text_string_to_metric_families
 
-from snakekit.bench import plots
 from snakekit.bench.engine_client import EngineClient
 from snakekit.bench.match import derive_seed
 from snakekit.bench.output import Output, OutputConfig, ReportError, refuse
 from snakekit.bench.players import Player, PlayerError, parse_player
-from snakekit.bench.plots import Axis, Series
 from snakekit.bench.protocol import Kind, Seat, Turn, game_object
 from snakekit.bench.report import Missing, Result, Section, noise_of, noise_of_share
 from snakekit.bench.served import ServedError, served
@@ -31,6 +29,8 @@ from snakekit.bench.tally import Tally, percentile
 from snakekit.core import Settings, State, greedy_move
 from snakekit.runtime.config import Mode
 from snakekit.runtime.options import OptionError, add_options, load
+from snakekit.trainer import plots
+from snakekit.trainer.plots import Axis, Series
 
 HISTOGRAM = "snakekit_move_seconds"
 _WARM_UP = 20

@@ -10,7 +10,8 @@ from rich.text import Text
 from snakekit.bench.players import Player
 from snakekit.bench.protocol import Kind
 from snakekit.bench.series import SeriesResult
-from snakekit.bench.tally import Outcome, Tally, wilson
+from snakekit.bench.tally import Outcome, Tally
+from snakekit.trainer.stats import wilson
 
 _FAULTS = {
     Kind.TIMEOUT: "time-outs",

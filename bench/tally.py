@@ -8,9 +8,6 @@ from enum import Enum
 
 from snakekit.bench.protocol import Answer, Kind
 
-# The two-sided 95 % point of the normal distribution.
-_Z95 = 1.959963984540054
-
 
 class Outcome(Enum):
     """What one game was for one player. `FINISHED` is a solo game, which nobody wins."""
@@ -90,14 +87,3 @@ def percentile(values: Sequence[float], share: float) -> float:
         return math.nan
     rank = max(1, math.ceil(share * len(values) - 1e-9))
     return sorted(values)[rank - 1]
-
-
-def wilson(successes: int, trials: int) -> tuple[float, float]:
-    """Return the Wilson 95 % interval of a share, (0, 1) without trials."""
-    if trials == 0:
-        return 0.0, 1.0
-    share, z2 = successes / trials, _Z95**2
-    centre = share + z2 / (2 * trials)
-    spread = _Z95 * math.sqrt(share * (1 - share) / trials + z2 / (4 * trials**2))
-    scale = 1 + z2 / trials
-    return max(0.0, (centre - spread) / scale), min(1.0, (centre + spread) / scale)

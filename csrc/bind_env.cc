@@ -3,6 +3,7 @@
 #include <pybind11/stl.h>
 
 #include <atomic>
+#include <limits>
 #include <memory>
 
 #include "bind.h"
@@ -84,6 +85,29 @@ void step_env(PyEnv& self, const Moves2d& moves) {
   }
   const auto* m = moves.data();
   self.exclusive([&] { env.step(m); });
+}
+
+using Ints1d = py::array_t<std::int32_t, py::array::c_style | py::array::forcecast>;
+using Moves3d = py::array_t<std::int8_t, py::array::c_style | py::array::forcecast>;
+
+void replay(PyEnv& self, const Ints1d& episodes, const Ints1d& turns, const Moves3d& moves) {
+  auto& env = self.env;
+  const auto ints = [&](const char* name, const Ints1d& a, py::ssize_t limit) {
+    bool good = a.ndim() == 1 && a.shape(0) == env.count();
+    for (py::ssize_t g = 0; good && g < env.count(); ++g) good = a.at(g) >= 0 && a.at(g) <= limit;
+    if (!good)
+      throw py::value_error(std::string(name) + ": expected int32 [" + std::to_string(env.count()) +
+                            "] of 0.." + std::to_string(limit));
+  };
+  if (moves.ndim() != 3 || moves.shape(0) != env.count() || moves.shape(2) != env.seats()) {
+    throw py::value_error("moves: expected int8 [" + std::to_string(env.count()) + ", turns, " +
+                          std::to_string(env.seats()) + "]");
+  }
+  ints("episodes", episodes, std::numeric_limits<std::int32_t>::max());
+  ints("turns", turns, moves.shape(1));
+  self.exclusive([&, e = episodes.data(), t = turns.data(), m = moves.data()] {
+    env.replay(e, t, m, static_cast<int>(moves.shape(1)));
+  });
 }
 
 const Row* check_rows(const VectorEnv& env, const Rows2d& rows, bool living) {
@@ -213,6 +237,9 @@ void bind_env(py::module_& m) {
       .def(
           "reset", [](PyEnv& self) { self.exclusive([&] { self.env.reset(); }); },
           "Starts every game of the current episode again.")
+      .def("replay", &replay, py::arg("episodes"), py::arg("turns"), py::arg("moves"),
+           "Puts every game where the first turns[game] of moves int8 [count, longest, seats] lead "
+           "in its episode: with the same seed, the place that a saved run had reached.")
       .def("state", &state, py::arg("game"), "A copy of one game's board.")
       .def("search", &search, py::arg("rows"), py::kw_only(), py::arg("max_depth"),
            py::arg("budget_us") = 0,

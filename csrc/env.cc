@@ -135,6 +135,26 @@ void VectorEnv::reset() {
   });
 }
 
+void VectorEnv::replay(const std::int32_t* episodes, const std::int32_t* turns,
+                       const std::int8_t* moves, int stride) {
+  pool_.run(options_.count, [&](int first, int last, int) {
+    for (int g = first; g < last; ++g) {
+      buffers.episodes[g] = episodes[g];
+      start(g);
+      at(g, [&](auto& s) {
+        Moves m;
+        for (int turn = 0; turn < turns[g]; ++turn) {
+          m.fill(kInvalidMove);
+          const auto* played = moves + (std::ptrdiff_t{g} * stride + turn) * seats_;
+          for (int i = 0; i < s.seats; ++i) m[i] = played[i];
+          advance(s, m, episode_seed(g));
+        }
+        observe(s, g);
+      });
+    }
+  });
+}
+
 template <class T>
 void VectorEnv::observe_final(const State<T>& s, int game) {
   const auto size = observation_size();

@@ -46,6 +46,11 @@ class VectorEnv {
   void step(const std::int8_t* moves);
   void reset();
 
+  // Puts every game at the place where its own first `turns` moves of an episode lead, so that a
+  // run can go on where it was: moves [count, stride, seats], episodes and turns [count].
+  void replay(const std::int32_t* episodes, const std::int32_t* turns, const std::int8_t* moves,
+              int stride);
+
   // Scores [n, 4] of a fixed-depth or timed search from each row; -inf for moves that are not
   // legal.
   void search(const Row* rows, int n, int max_depth, std::int64_t budget_us, float* out);

@@ -118,12 +118,17 @@ def save(folder: Path, checkpoint: Checkpoint) -> None:
     try:
         _write_folder(folder, blobs)
     except OSError as error:
+        shutil.rmtree(_temporary(folder), ignore_errors=True)
         raise CheckpointError(f"{folder}: cannot be written: {error.strerror}") from error
+
+
+def _temporary(folder: Path) -> Path:
+    return folder.with_name(f".{folder.name}.tmp-{os.getpid()}")
 
 
 def _write_folder(folder: Path, blobs: Mapping[str, bytes]) -> None:
     folder.parent.mkdir(parents=True, exist_ok=True)
-    temporary = folder.with_name(f".{folder.name}.tmp-{os.getpid()}")
+    temporary = _temporary(folder)
     old = folder.with_name(f".{folder.name}.old-{os.getpid()}")
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir()

@@ -75,7 +75,7 @@ def _imitation(args: argparse.Namespace) -> int:
 
     from snakekit.trainer import imitation
     from snakekit.trainer.run import CHECKPOINTS, RunFolder
-    from snakekit.trainer.show import Progress
+    from snakekit.trainer.watch import Watch
 
     console = Console(stderr=True)
     names = [f.name for f in msgspec.structs.fields(imitation.ImitationConfig)]
@@ -97,7 +97,7 @@ def _imitation(args: argparse.Namespace) -> int:
         run = imitation.Imitation(config, start)
         folder = RunFolder.create(args.out, config.name, config)
     stop = StopFlag(console)
-    with folder, Progress(console, run.config.steps, folder) as progress:
+    with folder, Watch(console, run.config.steps, folder, imitation.SHOWN) as progress:
         done = imitation.train(
             run,
             log=progress.log,

@@ -36,6 +36,13 @@ from snakekit.trainer.scenario import PATTERN, draw, parse_all
 from snakekit.trainer.symmetry import augment, shape_keeping
 
 METHOD = "imitation of alpha-beta search"
+SHOWN = (
+    ("policy_kl", "kl", ".3f"),
+    ("value_loss", "value", ".3f"),
+    ("agreement", "agree", ".1%"),
+    ("blunders", "blunder", ".2%"),
+    ("wait_seconds", "wait", ".1f"),
+)
 Text = Annotated[str, Meta(pattern=f"^{PATTERN}$")]
 Count = Annotated[int, Meta(ge=1)]
 Share = Annotated[float, Meta(ge=0, le=1)]

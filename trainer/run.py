@@ -1,9 +1,11 @@
 """A run's folder: its configuration, metrics, TensorBoard files and checkpoints.
 
-runs/<utc>-<name>/config.toml, metrics.jsonl, events.out.tfevents.*, checkpoints/step-*/
+runs/<utc>-<name>/config.toml, metrics.jsonl, events.jsonl, events.out.tfevents.*,
+checkpoints/step-*/
 """
 
 import json
+import math
 import os
 import shutil
 import subprocess
@@ -20,6 +22,8 @@ from snakekit.trainer import checkpoint as store
 from snakekit.trainer.checkpoint import Checkpoint
 
 CHECKPOINTS = "checkpoints"
+METRICS = "metrics.jsonl"
+EVENTS = "events.jsonl"
 
 
 def source_commit() -> str:
@@ -55,14 +59,53 @@ def to_toml(config: msgspec.Struct) -> str:
     return "\n".join(lines) + "\n"
 
 
+def write_config(path: Path, config: msgspec.Struct) -> None:
+    """Write `config.toml` into the run's folder `path`."""
+    (path / "config.toml").write_text(to_toml(config), encoding="utf-8")
+
+
+def _cut(path: Path, last_step: int) -> None:
+    """Drop the lines of `path` that were written after step `last_step`, and a torn last one."""
+    if not path.exists():
+        return
+    kept = [line for line in read_lines(path) if line["step"] <= last_step]
+    temporary = path.with_suffix(".tmp")
+    temporary.write_text("".join(json.dumps(line) + "\n" for line in kept), encoding="utf-8")
+    temporary.replace(path)
+
+
+def read_lines(path: Path) -> list[dict[str, Any]]:
+    """Return the objects of a JSON Lines file; a line torn by a kill ends it."""
+    found: list[dict[str, Any]] = []
+    if not path.exists():
+        return found
+    for line in path.read_text(encoding="utf-8").splitlines():
+        try:
+            found.append(json.loads(line))
+        except ValueError:
+            break
+    return found
+
+
 class RunFolder:
     """Where a run writes. Use it as a context manager, so that the files are closed."""
 
-    def __init__(self, path: Path) -> None:
-        """Open the folder `path`, which `create` made; metrics are appended."""
+    def __init__(self, path: Path, *, resumed_at: int | None = None) -> None:
+        """Open the folder `path`, which `create` or `make` made; metrics are appended.
+
+        Args:
+            path: the folder.
+            resumed_at: step of the checkpoint that a resumed run begins with; what was written
+                after it is dropped, as the run writes it again.
+        """
         self.path = path
-        self._metrics = (path / "metrics.jsonl").open("a", encoding="utf-8")
-        self._board = SummaryWriter(str(path))
+        if resumed_at is not None:
+            _cut(path / METRICS, resumed_at)
+            _cut(path / EVENTS, resumed_at)
+        self._metrics = (path / METRICS).open("a", encoding="utf-8")
+        self._events = (path / EVENTS).open("a", encoding="utf-8")
+        purge = None if resumed_at is None else resumed_at + 1
+        self._board = SummaryWriter(str(path), purge_step=purge)
 
     @classmethod
     def create(cls, parent: Path, name: str, config: msgspec.Struct) -> "RunFolder":
@@ -73,8 +116,19 @@ class RunFolder:
         while path.exists():
             number += 1
             path = parent / f"{stamp}-{name}-{number}"
-        path.mkdir(parents=True)
-        (path / "config.toml").write_text(to_toml(config), encoding="utf-8")
+        return cls.make(path, config)
+
+    @classmethod
+    def make(cls, path: Path, config: msgspec.Struct) -> "RunFolder":
+        """Make the folder `path` and write `config` into it.
+
+        Raises:
+            FileExistsError: there is something in it already.
+        """
+        if path.exists() and (not path.is_dir() or any(path.iterdir())):
+            raise FileExistsError(f"{path}: not empty; add --resume to continue the run in it")
+        path.mkdir(parents=True, exist_ok=True)
+        write_config(path, config)
         return cls(path)
 
     def __enter__(self) -> Self:
@@ -89,14 +143,26 @@ class RunFolder:
     ) -> None:
         """Close the files."""
         self._metrics.close()
+        self._events.close()
         self._board.close()
 
     def log(self, step: int, figures: Mapping[str, float]) -> None:
         """Append `figures` at training step `step` to metrics.jsonl and to TensorBoard."""
-        self._metrics.write(json.dumps({"step": step, **figures}) + "\n")
+        # JSON knows no NaN.
+        plain = {k: v if math.isfinite(v) else None for k, v in figures.items()}
+        self._metrics.write(json.dumps({"step": step, **plain}) + "\n")
         self._metrics.flush()
         for key, value in figures.items():
             self._board.add_scalar(key, value, step)
+
+    def note(self, step: int, kind: str, text: str, **facts: Any) -> None:
+        """Append an event, such as an alarm or a promotion, to events.jsonl."""
+        self._events.write(json.dumps({"step": step, "kind": kind, "text": text, **facts}) + "\n")
+        self._events.flush()
+
+    def metrics(self) -> list[dict[str, Any]]:
+        """Return what `log` wrote so far, one dictionary a call."""
+        return read_lines(self.path / METRICS)
 
     def save(self, checkpoint: Checkpoint, *, keep: int) -> Path:
         """Save a checkpoint and return its folder; only the last `keep` (at least 1) stay."""

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from snakekit.bench.arena.summary import Summary
 from snakekit.bench.arena.tables import notes
 from snakekit.bench.protocol import Json
+from snakekit.trainer.page import document
 
-# Tells the browser itself to refuse every request, whatever a player's name may hold.
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 _STYLE = """
 :root{color-scheme:light dark;--bg:#fbfbfa;--card:#fff;--ink:#1d2125;--soft:#5b646d;--line:#e1e4e8;
 --mark:#1f6fd6;--win:31,111,214;--loss:217,72,15}
@@ -51,14 +50,7 @@ def page(found: Summary, environment: Json, params: Json) -> str:
         _box("Points of row against column", heat_map(found)),
         _box("Deaths", _deaths(found)),
     ]
-    return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        f'<meta http-equiv="Content-Security-Policy" content="{html.escape(_POLICY)}">'
-        '<meta name="viewport" content="width=device-width,initial-scale=1">'
-        f"<title>snakekit arena</title><style>{_STYLE}</style></head><body>\n"
-        + "\n".join(body)
-        + "\n</body></html>\n"
-    )
+    return document("snakekit arena", body, _STYLE)
 
 
 def _box(title: str, content: str) -> str:

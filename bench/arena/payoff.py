@@ -41,7 +41,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from snakekit.bench.arena.bout import BoutRecord
-from snakekit.bench.tally import wilson
+from snakekit.trainer.stats import wilson
 
 Floats = NDArray[np.float64]
 _DRAWS = 1000

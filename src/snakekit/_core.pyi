@@ -254,6 +254,10 @@ class VectorEnv:
         """
         The same as float32, each plane divided by its PLANE_SCALE.
         """
+    def replay(self, episodes: typing.Annotated[numpy.typing.ArrayLike, numpy.int32], turns: typing.Annotated[numpy.typing.ArrayLike, numpy.int32], moves: typing.Annotated[numpy.typing.ArrayLike, numpy.int8]) -> None:
+        """
+        Puts every game where the first turns[game] of moves int8 [count, longest, seats] lead in its episode: with the same seed, the place that a saved run had reached.
+        """
     def reset(self) -> None:
         """
         Starts every game of the current episode again.

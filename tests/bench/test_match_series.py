@@ -17,8 +17,9 @@ from snakekit.bench.match import GameReport, seat_order
 from snakekit.bench.players import PlayerError, parse_player, parse_players
 from snakekit.bench.screen import Screen
 from snakekit.bench.table import summary
-from snakekit.bench.tally import Outcome, percentile, wilson
+from snakekit.bench.tally import Outcome, percentile
 from snakekit.core import Snake, State
+from snakekit.trainer.stats import wilson
 
 
 @pytest.mark.parametrize("players", [1, 2, 3, 4, 8])

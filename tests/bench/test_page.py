@@ -9,10 +9,10 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 
 from snakekit.__main__ import main
-from snakekit.bench import plots
 from snakekit.bench.page import page
-from snakekit.bench.plots import Axis, Series
 from snakekit.bench.report import Missing, Result, Section, environment
+from snakekit.trainer import plots
+from snakekit.trainer.plots import Axis, Series
 
 CHROMIUM = shutil.which("chromium")
 

@@ -228,3 +228,44 @@ def test_two_threads_at_once_are_refused():
     stop.set()
     thread.join()
     assert "busy" in refused[0]
+
+
+@pytest.mark.parametrize("encoder", [1, 2])
+def test_a_replay_leads_to_the_same_place(encoder):
+    """What `replay` is for: a new environment goes on where another one was, bit for bit."""
+    env = VectorEnv(MIX, count=9, seed=5, encoder=encoder)
+    rng = np.random.default_rng(1)
+    longest = 400
+    played = np.zeros((env.count, longest, env.seats), np.int8)
+    for _ in range(90):
+        moves = random_moves(env, rng)
+        played[np.arange(env.count), env.turns] = moves
+        env.step(moves)
+    other = VectorEnv(MIX, count=9, seed=5, encoder=encoder, threads=2)
+    other.step(np.zeros_like(moves))
+    other.replay(env.episodes, env.turns, played)
+    for _ in range(40):
+        for name in ("obs", "masks", "alive", "turns", "episodes", "scenarios"):
+            np.testing.assert_array_equal(getattr(env, name), getattr(other, name), err_msg=name)
+        for name in ("lengths", "healths"):
+            living = (getattr(e, name)[e.alive] for e in (env, other))
+            np.testing.assert_array_equal(*living, err_msg=name)
+        moves = random_moves(env, rng)
+        env.step(moves)
+        other.step(moves)
+
+
+def test_an_odd_replay_is_refused():
+    env = VectorEnv([Scenario(7, 7, 2)], count=2, seed=0)
+    good = (np.zeros(2, np.int32), np.zeros(2, np.int32), np.zeros((2, 3, 2), np.int8))
+    env.replay(*good)
+    for index, odd, field in (
+        (0, [-1, 0], "episodes"),
+        (0, [0], "episodes"),
+        (1, [0, 4], "turns"),
+        (2, np.zeros((2, 3, 4), np.int8), "moves"),
+    ):
+        bad = list(good)
+        bad[index] = np.asarray(odd, good[index].dtype)
+        with pytest.raises(ValueError, match=field):
+            env.replay(*bad)

@@ -8,8 +8,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from snakekit.bench.report import figure
-
 WIDTH, HEIGHT = 640, 380
 LEFT, RIGHT, TOP, BOTTOM = 66, 16, 14, 46
 COLOURS = 8
@@ -85,6 +83,15 @@ def tick_text(value: float) -> str:
         if abs(value) >= size:
             return f"{value / size:.3g}{letter}"
     return f"{value:.3g}"
+
+
+def figure(value: float) -> str:
+    """Return a value with as many digits as it deserves, `-` for one that is not finite."""
+    if not math.isfinite(value):
+        return "-"
+    if abs(value) >= 1000 or value == round(value):
+        return f"{value:,.0f}"
+    return f"{value:.2f}" if abs(value) >= 1 else f"{value:.3g}"
 
 
 def lines(title: str, series: Sequence[Series], x: Axis, y: Axis) -> str:
