@@ -22,6 +22,9 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
     metrics_port: Annotated[
         int, Meta(ge=0, le=65535, description="port of the metrics; 0 takes a free one")
     ] = 9100
+    watch: Annotated[
+        bool, Meta(description="show running games at /watch of the metrics port, to this machine")
+    ] = True
     mode: Annotated[
         Mode, Meta(description="policy overridden by proofs of the search, or one of them alone")
     ] = "hybrid"

@@ -24,6 +24,7 @@ from snakekit.runtime.contract import MOVE_ORDER
 from snakekit.runtime.engine import Answer, Engine
 from snakekit.runtime.metrics import Metrics
 from snakekit.runtime.recording import Recorder
+from snakekit.runtime.watch import Watch
 
 
 class Observer(Protocol):
@@ -70,8 +71,8 @@ def create_app(engine: Engine, observers: Sequence[Observer] = ()) -> web.Applic
     return app
 
 
-def create_metrics_app(metrics: Metrics) -> web.Application:
-    """Return the app that answers `GET /metrics`."""
+def create_metrics_app(metrics: Metrics, watch: Watch | None = None) -> web.Application:
+    """Return the app of the private port: `GET /metrics` and, if given, the watch page."""
 
     async def show(_: web.Request) -> web.Response:
         text = await asyncio.to_thread(metrics.render)
@@ -79,6 +80,9 @@ def create_metrics_app(metrics: Metrics) -> web.Application:
 
     app = web.Application(logger=log)
     app.router.add_get("/metrics", show)
+    if watch is not None:
+        app.router.add_routes(watch.routes())
+        app.on_shutdown.append(watch.close)
     return app
 
 
@@ -293,6 +297,9 @@ async def serve(config: ServerConfig) -> None:
             stack.push_async_callback(recorder.close)
             await recorder.open()
             observers.append(recorder)
+        watch = Watch(engine) if config.metrics and config.watch else None
+        if watch is not None:
+            observers.append(watch)
         # A model that cannot be used is mostly known before a port opens, a slow one is not
         # waited for.
         await asyncio.wait((opening,), timeout=OPEN_FIRST_S)
@@ -303,13 +310,13 @@ async def serve(config: ServerConfig) -> None:
         )
         measured = "off"
         if config.metrics:
-            app = create_metrics_app(engine.metrics)
+            app = create_metrics_app(engine.metrics, watch)
             address = await stack.enter_async_context(
                 _site(app, "metrics_port", config.metrics_host, config.metrics_port)
             )
             measured = f"http://{_shown(*address)}/metrics"
-        watch = asyncio.create_task(_watch_loop(engine.metrics))
-        stack.push_async_callback(_cancel, watch)
+        lag = asyncio.create_task(_watch_loop(engine.metrics))
+        stack.push_async_callback(_cancel, lag)
         print(
             f"snakekit listens on http://{_shown(host, port)} mode={config.mode} "
             f"model={_model_name(config)} backend={config.backend} metrics={measured}",
