@@ -7,13 +7,13 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
-import msgspec
 from msgspec import Meta
 from rich.console import Console
 
 from snakekit.bench.engine_client import EngineClient
+from snakekit.bench.game_options import GameOptions
 from snakekit.bench.match import GameRules
 from snakekit.bench.match_report import game_records, match_results, player_record
 from snakekit.bench.players import Player, PlayerError, parse_players
@@ -22,70 +22,17 @@ from snakekit.bench.screen import Screen
 from snakekit.bench.series import Series, SeriesResult, check_players
 from snakekit.bench.table import summary
 from snakekit.bench.tally import Outcome
-from snakekit.core import Settings, State, StateError
+from snakekit.core import StateError
 from snakekit.runtime.options import OptionError, add_options, load
 
-Size = Annotated[int, Meta(ge=3, le=25)]
-MapName = Literal[
-    "standard",
-    "empty",
-    "royale",
-    "arcade_maze",
-    "healing_pools",
-    "hz_castle_wall",
-    "hz_castle_wall_lg",
-    "hz_castle_wall_xl",
-    "hz_columns",
-    "hz_expand_box",
-    "hz_expand_scatter",
-    "hz_grow_box",
-    "hz_hazard_pits",
-    "hz_inner_wall",
-    "hz_islands_bridges",
-    "hz_islands_bridges_lg",
-    "hz_rings",
-    "hz_rivers_bridges",
-    "hz_rivers_bridges_lg",
-    "hz_rivers_bridges_xl",
-    "hz_scatter",
-    "hz_spiral",
-    "sinkholes",
-    "snail_mode",
-    "solo_maze",
-]
 
-
-class PlayConfig(msgspec.Struct, frozen=True, kw_only=True):
+class PlayConfig(GameOptions, frozen=True, kw_only=True):
     """Options of `snakekit play`."""
 
     games: Annotated[int, Meta(ge=1, le=1_000_000, description="how many games to play")] = 1
     parallel: Annotated[
         int, Meta(ge=1, le=256, description="games at once; more than 1 blurs latencies")
     ] = 1
-    seed: Annotated[int, Meta(ge=0, description="start of all random numbers")] = 1
-    timeout_ms: Annotated[
-        int, Meta(ge=1, le=60_000, description="longest time for one request, ms")
-    ] = 500
-    width: Annotated[Size, Meta(description="columns of the board")] = 11
-    height: Annotated[Size, Meta(description="rows of the board")] = 11
-    ruleset: Annotated[
-        Literal["standard", "solo", "royale", "constrictor", "wrapped", "wrapped_constrictor"],
-        Meta(description="rules to play by"),
-    ] = "standard"
-    map: Annotated[
-        MapName,
-        Meta(description="official map; empty never spawns food, usual for constrictor"),
-    ] = "standard"
-    food_spawn_chance: Annotated[
-        int, Meta(ge=0, le=100, description="chance of new food each turn, %")
-    ] = 15
-    minimum_food: Annotated[int, Meta(ge=0, le=625, description="food always on the board")] = 1
-    hazard_damage: Annotated[
-        int, Meta(ge=-1000, le=1000, description="health lost per layer of hazard")
-    ] = 14
-    shrink_every: Annotated[
-        int, Meta(ge=0, le=30_000, description="turns between changes of royale and such maps")
-    ] = 25
     max_turns: Annotated[
         int, Meta(ge=0, description="end a game as a draw at this turn; 0 means never")
     ] = 0
@@ -125,7 +72,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         config = load(PlayConfig, args, env_prefix="SNAKEKIT_PLAY_")
         players = parse_players(args.players)
-        rules = _rules(config, len(players))
+        rules = config.rules(len(players), max_turns=config.max_turns, pace_ms=config.pace_ms)
         _check_paths(config)
         result = asyncio.run(_play(config, players, rules))
     except (OptionError, PlayerError, StateError, OSError) as error:
@@ -139,30 +86,6 @@ def run(args: argparse.Namespace) -> int:
     if config.json:
         _write_json(config, players, result)
     return _verdict(config, players, result)
-
-
-def _rules(config: PlayConfig, count: int) -> GameRules:
-    settings = Settings(
-        ruleset=config.ruleset,
-        solo=count == 1 or config.ruleset == "solo",
-        food_spawn_chance=config.food_spawn_chance,
-        minimum_food=config.minimum_food,
-        hazard_damage=config.hazard_damage,
-        shrink_every=config.shrink_every,
-        map=config.map,
-    )
-    # A board that has no room for the snakes shows here, before any server is troubled.
-    State.new_game(config.width, config.height, [str(i) for i in range(count)], 0, settings)
-    return GameRules(
-        width=config.width,
-        height=config.height,
-        ruleset=config.ruleset,
-        map=config.map,
-        settings=settings,
-        timeout_ms=config.timeout_ms,
-        max_turns=config.max_turns,
-        pace_ms=config.pace_ms,
-    )
 
 
 def _check_paths(config: PlayConfig) -> None:

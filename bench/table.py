@@ -22,7 +22,8 @@ _FAULTS = {
 _SHARES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "max": 1.0}
 
 
-def _table(title: str, columns: list[str]) -> Table:
+def player_table(title: str, columns: list[str]) -> Table:
+    """Return an empty table whose first column is the player, the others right-aligned."""
     table = Table(
         title=title,
         title_justify="left",
@@ -63,7 +64,7 @@ def _result_cells(tally: Tally) -> list[str]:
 def results_table(players: list[Player], result: SeriesResult) -> Table:
     """Return who won how often; turns and final length are means over the games."""
     columns = ["games", "won", "lost", "drawn", "win rate", "95 %", "turns", "length"]
-    table = _table("Results", columns)
+    table = player_table("Results", columns)
     for player, tally in zip(players, result.tallies, strict=True):
         table.add_row(player.name, *_result_cells(tally))
     return table
@@ -72,7 +73,7 @@ def results_table(players: list[Player], result: SeriesResult) -> Table:
 def deaths_table(players: list[Player], result: SeriesResult) -> Table:
     """Return how often each player died of what."""
     causes = sorted({cause for tally in result.tallies for cause in tally.deaths})
-    table = _table("Deaths", [cause.replace("-", "\n") for cause in causes])
+    table = player_table("Deaths", [cause.replace("-", "\n") for cause in causes])
     for player, tally in zip(players, result.tallies, strict=True):
         table.add_row(player.name, *(str(tally.deaths[cause]) for cause in causes))
     return table
@@ -81,7 +82,7 @@ def deaths_table(players: list[Player], result: SeriesResult) -> Table:
 def answers_table(players: list[Player], result: SeriesResult) -> Table:
     """Return how many moves were asked for and what was wrong with the answers."""
     names = [name.replace(" ", "\n") for name in _FAULTS.values()]
-    table = _table("Moves", ["moves", *names, "illegal\nmoves"])
+    table = player_table("Moves", ["moves", *names, "illegal\nmoves"])
     for player, tally in zip(players, result.tallies, strict=True):
         faults = (_fault(tally.kinds[kind]) for kind in _FAULTS)
         table.add_row(player.name, str(tally.moves), *faults, _fault(tally.illegal_moves))
@@ -90,7 +91,7 @@ def answers_table(players: list[Player], result: SeriesResult) -> Table:
 
 def latency_table(players: list[Player], result: SeriesResult) -> Table:
     """Return how long the answers took; for built-in players, their own thinking time."""
-    table = _table("Latency, ms", [*_SHARES, "measured"])
+    table = player_table("Latency, ms", [*_SHARES, "measured"])
     for player, tally in zip(players, result.tallies, strict=True):
         values = (_milliseconds(tally.latency(share)) for share in _SHARES.values())
         table.add_row(player.name, *values, "over HTTP" if player.is_http else "in process")

@@ -20,7 +20,6 @@ from snakekit.bench.arena.models import ModelSource, open_source
 from snakekit.bench.arena.options import (
     ArenaConfig,
     check_paths,
-    game_rules,
     sprt_bounds,
     take_over,
 )
@@ -110,7 +109,7 @@ def _prepare(args: argparse.Namespace) -> _Arena:
     texts = [*checkpoints, *args.players]
     entrants = parse_entrants(texts)
     _check_fit(config, entrants)
-    rules = game_rules(config)
+    rules = config.rules(config.size, max_turns=config.max_turns)
     sources = {e.name: open_source(e, config.backend) for e in entrants if e.has_model}
     looks = asyncio.run(_check_servers(entrants, config.timeout_ms))
     stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
@@ -140,6 +139,8 @@ def _check_fit(config: ArenaConfig, entrants: list[Entrant]) -> None:
             f"mode: {config.mode} needs at least {config.size} players, found {len(names)}; "
             "name players again for copies of them"
         )
+    if config.ruleset == "solo":
+        raise OptionError("ruleset: expected rules for several snakes, found 'solo'")
     if config.anchor and config.anchor not in names:
         raise OptionError(
             f"anchor: no player is called {config.anchor!r}, expected one of {', '.join(names)}"

@@ -6,13 +6,10 @@ import re
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import msgspec
 from msgspec import Meta
 
 from snakekit.bench.arena.store import Plan
-from snakekit.bench.match import GameRules
-from snakekit.bench.play import MapName, Size
-from snakekit.core import Settings, State
+from snakekit.bench.game_options import GameOptions
 from snakekit.runtime.options import OptionError
 
 DECIDING = (
@@ -22,7 +19,7 @@ DECIDING = (
 """Options that change games; a resumed arena must have the same."""
 
 
-class ArenaConfig(msgspec.Struct, frozen=True, kw_only=True):
+class ArenaConfig(GameOptions, frozen=True, kw_only=True):
     """Options of `snakekit arena`."""
 
     mode: Annotated[
@@ -63,27 +60,6 @@ class ArenaConfig(msgspec.Struct, frozen=True, kw_only=True):
         int, Meta(ge=1, le=1024, description="games of models side by side in a thread")
     ] = 16
     remote: Annotated[int, Meta(ge=1, le=256, description="games over HTTP at once")] = 1
-    seed: Annotated[int, Meta(ge=0, description="start of all random numbers")] = 1
-    timeout_ms: Annotated[
-        int, Meta(ge=1, le=60_000, description="longest time for one request, ms")
-    ] = 500
-    width: Annotated[Size, Meta(description="columns of the board")] = 11
-    height: Annotated[Size, Meta(description="rows of the board")] = 11
-    ruleset: Annotated[
-        Literal["standard", "royale", "constrictor", "wrapped", "wrapped_constrictor"],
-        Meta(description="rules to play by"),
-    ] = "standard"
-    map: Annotated[MapName, Meta(description="official map; empty never spawns food")] = "standard"
-    food_spawn_chance: Annotated[
-        int, Meta(ge=0, le=100, description="chance of new food each turn, %")
-    ] = 15
-    minimum_food: Annotated[int, Meta(ge=0, le=625, description="food always on the board")] = 1
-    hazard_damage: Annotated[
-        int, Meta(ge=-1000, le=1000, description="health lost per layer of hazard")
-    ] = 14
-    shrink_every: Annotated[
-        int, Meta(ge=0, le=30_000, description="turns between changes of royale and such maps")
-    ] = 25
     max_turns: Annotated[
         int, Meta(ge=0, description="end a game as a draw of the living; 0 means never")
     ] = 1000
@@ -111,33 +87,6 @@ def take_over(args: argparse.Namespace, plan: Plan) -> None:
             setattr(args, name, str(value))
     if not args.players and not args.run_folder:
         args.players = list(plan.players)
-
-
-def game_rules(config: ArenaConfig) -> GameRules:
-    """Return the rules of every game.
-
-    Raises:
-        StateError: the board or map has no room for that many snakes.
-    """
-    settings = Settings(
-        ruleset=config.ruleset,
-        food_spawn_chance=config.food_spawn_chance,
-        minimum_food=config.minimum_food,
-        hazard_damage=config.hazard_damage,
-        shrink_every=config.shrink_every,
-        map=config.map,
-    )
-    ids = [str(i) for i in range(config.size)]
-    State.new_game(config.width, config.height, ids, 0, settings)
-    return GameRules(
-        width=config.width,
-        height=config.height,
-        ruleset=config.ruleset,
-        map=config.map,
-        settings=settings,
-        timeout_ms=config.timeout_ms,
-        max_turns=config.max_turns,
-    )
 
 
 def sprt_bounds(text: str) -> tuple[float, float]:

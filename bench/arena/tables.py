@@ -2,35 +2,20 @@
 
 import math
 
-from rich import box
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from snakekit.bench.arena.summary import Summary
+from snakekit.bench.table import player_table
 
 _MAX_COLUMNS = 10
-
-
-def _table(title: str, columns: list[str]) -> Table:
-    table = Table(
-        title=title,
-        title_justify="left",
-        title_style="bold",
-        box=box.SIMPLE_HEAD,
-        pad_edge=False,
-        collapse_padding=True,
-    )
-    table.add_column("player", no_wrap=True, overflow="ellipsis", max_width=18)
-    for column in columns:
-        table.add_column(column, justify="right", no_wrap=True)
-    return table
 
 
 def ratings_table(found: Summary) -> Table:
     """Return ratings and results, the strongest first."""
     columns = ["Elo", "95 %", "games", "won", "draw", "lost", "points", "turns", "length"]
-    table = _table("Ratings; won, drawn and lost in %", columns)
+    table = player_table("Ratings; won, drawn and lost in %", columns)
     for index in found.ranking:
         rating, tally = found.ratings[index], found.tallies[index]
         table.add_row(
@@ -51,7 +36,7 @@ def deaths_table(found: Summary) -> Table:
     causes = sorted({cause for tally in found.tallies for cause in tally.deaths})
     faults = any(tally.faults for tally in found.tallies)
     columns = [cause.replace("snake-", "").replace("-", "\n") for cause in causes]
-    table = _table("Deaths", [*columns, "alive", *(["faulty\nmoves"] if faults else [])])
+    table = player_table("Deaths", [*columns, "alive", *(["faulty\nmoves"] if faults else [])])
     for index in found.ranking:
         tally = found.tallies[index]
         alive = tally.games - sum(tally.deaths.values())
@@ -63,7 +48,7 @@ def deaths_table(found: Summary) -> Table:
 def payoff_table(found: Summary) -> Table:
     """Return the share of points of the row's player against the column's."""
     order = found.ranking[:_MAX_COLUMNS]
-    table = _table("Points of row against column, %", [str(n + 1) for n in range(len(order))])
+    table = player_table("Points of row against column, %", [str(n + 1) for n in range(len(order))])
     scores = found.payoff.scores
     for rank, row in enumerate(order):
         cells = ["·" if row == col else _percent(float(scores[row, col])) for col in order]

@@ -129,6 +129,7 @@ def test_ctrl_c_keeps_games_and_says_how_to_go_on(
         (["greedy", "hybrid:standard"], "1 to 60000 milliseconds"),
         (["greedy", "policy:missing.onnx"], "no such model file or checkpoint"),
         (["greedy", "policy:{tmp}"], "no checkpoint in it"),
+        (["greedy", "random", "--ruleset", "solo"], "rules for several snakes"),
         (["greedy", "random", "--mode", "four"], "needs at least 4 players, found 2"),
         (["greedy", "random", "--mode", "nine"], "mode"),
         (["greedy", "random", "--games", "0"], "games"),

@@ -9,7 +9,8 @@ import pytest
 from fake_snake import FakeSnake
 
 from snakekit.__main__ import main
-from snakekit.bench.play import MapName, PlayConfig
+from snakekit.bench.game_options import MapName
+from snakekit.bench.play import PlayConfig
 from snakekit.bench.server import read_buckets
 from snakekit.core import MAPS, RULESETS
 
