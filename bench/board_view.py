@@ -46,7 +46,7 @@ class SeenBoard:
         snakes = [
             SeenSnake(
                 seat=order.index(snake["id"]),
-                name=snake.get("name") or snake["id"],
+                name=_printable(snake.get("name") or snake["id"]),
                 health=snake["health"],
                 body=_cells(snake["body"]),
             )
@@ -67,6 +67,11 @@ class SeenBoard:
         ids = [snake.id for snake in state.snakes()]
         turn = Turn({}, state, [Seat(i, i) for i in ids])
         return SeenBoard.from_request(turn.recorded(), ids)
+
+
+def _printable(name: str) -> str:
+    # Names come from outside, and a terminal obeys what it is sent.
+    return "".join(c if c.isprintable() else "?" for c in name)
 
 
 def _cells(points: list[dict[str, int]]) -> list[tuple[int, int]]:

@@ -53,14 +53,28 @@ class _Request(msgspec.Struct):
     you: _Named
 
 
-class _RawBoard(msgspec.Struct):
-    board: msgspec.Raw
+class _Placed(msgspec.Struct):
+    id: str
+    health: msgspec.Raw
+    body: msgspec.Raw
+
+
+class _Squares(msgspec.Struct):
+    snakes: list[_Placed] | None = None
+    food: msgspec.Raw = msgspec.Raw()
+    hazards: msgspec.Raw = msgspec.Raw()
+
+
+class _Position(msgspec.Struct):
+    """What of a request is the position; names, latencies and shouts are not."""
+
+    board: _Squares
 
 
 _line_decoder = msgspec.json.Decoder(JournalLine)
 _request_decoder = msgspec.json.Decoder(_Request)
 _fields_decoder = msgspec.json.Decoder(dict[str, msgspec.Raw])
-_board_decoder = msgspec.json.Decoder(_RawBoard)
+_position_decoder = msgspec.json.Decoder(_Position)
 
 
 class Journal:
@@ -149,7 +163,7 @@ def _game_lines(
 ) -> list[bytes]:
     lines = [bytes(line.request) for line in moves]
     last = moves[-1] if moves else None
-    if end is not None and (last is None or _board(last) != _board(end)):
+    if end is not None and (last is None or _position(last) != _position(end)):
         # The engine's `/end` says one turn more than its board.
         turn = max(end.turn - 1, last.turn + 1 if last is not None else 0)
         request = _fields_decoder.decode(end.request)
@@ -159,8 +173,8 @@ def _game_lines(
     return [game, *lines, *([msgspec.json.encode(result)] if result is not None else [])]
 
 
-def _board(line: JournalLine) -> bytes:
-    return bytes(_board_decoder.decode(line.request).board)
+def _position(line: JournalLine) -> _Position:
+    return _position_decoder.decode(line.request)
 
 
 def _result(moves: Sequence[JournalLine], end: JournalLine) -> Result | None:

@@ -194,8 +194,8 @@ function controls(game) {
   slider.value = String(game.at);
   slider.addEventListener("input", () => go(game, Number(slider.value)));
   return element("div", { class: "controls" },
-    button("⏮", "first turn", () => 0), button("◀", "turn before", () => game.at - 1), slider,
-    button("▶", "next turn", () => game.at + 1), button("⏭", "last turn", () => game.frames.length - 1));
+    button("|◀", "first turn", () => 0), button("◀", "turn before", () => game.at - 1), slider,
+    button("▶", "next turn", () => game.at + 1), button("▶|", "last turn", () => game.frames.length - 1));
 }
 
 function draw() {
@@ -244,7 +244,8 @@ function live() {
     const game = take(JSON.parse(event.data));
     const current = games.get(shown);
     if (!current || (current.over && current.follow)) shown = game.key;
-    say(`${[...games.values()].filter((g) => !g.over).length} games`);
+    const running = [...games.values()].filter((g) => !g.over).length;
+    say(`connected, ${running} running ${running === 1 ? "game" : "games"}`);
     draw();
   });
 }

@@ -17,6 +17,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "train": ("snakekit.trainer.cli", "train a model"),
     "export": ("snakekit.export.cli", "turn a checkpoint into a model file for serving"),
     "bench": ("snakekit.bench.cli", "measure speed on this machine"),
+    "replay": ("snakekit.bench.replay", "step through a recorded game"),
     "arena": ("snakekit.bench.arena.cli", "ratings among any players"),
 }
 

@@ -119,6 +119,19 @@ def test_a_game_becomes_a_game_file_and_a_file_of_decisions(
     store.close()
 
 
+def test_an_end_that_shows_the_last_position_again_is_no_turn(
+    tmp_path: Path, request_json: Json
+) -> None:
+    request_json["board"]["snakes"] = request_json["board"]["snakes"][:1]
+    game, store = Game(request_json), open_store(tmp_path)
+    store.take(game.move())
+    game.request["board"]["snakes"][0]["latency"] = "77"
+    store.take(game.end("a"))
+    file = boardjson.read_game(only(tmp_path, "*.jsonl").read_bytes())
+    assert [turn.state.turn for turn in file.turns] == [0]
+    store.close()
+
+
 @pytest.mark.parametrize(
     ("left", "winner", "draw"), [(["a"], "a", False), (["b"], "b", False), ([], "", True)]
 )

@@ -18,7 +18,13 @@ def test_a_wheel_serves_the_shipped_model(tmp_path):
     (wheel,) = tmp_path.glob("snakekit-*.whl")
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
-    for wanted in ("models/standard.onnx", "py.typed", "_core.pyi", "runtime/server.py"):
+    for wanted in (
+        "models/standard.onnx",
+        "py.typed",
+        "_core.pyi",
+        "runtime/server.py",
+        "runtime/watch/page.js",
+    ):
         assert f"snakekit/{wanted}" in names
     assert any(name.startswith("snakekit/_core.") and name.endswith(".so") for name in names)
     assert not any(name.startswith(("tests/", "csrc/")) for name in names)
