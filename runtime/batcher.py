@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-CLOSE_S = 5.0
+CLOSE_S = 2.0
 
 Row = NDArray[np.uint8]
 Infer = Callable[[Row], tuple[NDArray[np.float32], NDArray[np.float32]]]
@@ -79,6 +79,7 @@ class Batcher:
         self._queue: deque[_Item] = deque()
         self._wake = threading.Condition()
         self._closed = False
+        self._started: float | None = None
         self._thread = threading.Thread(target=self._work, name="policy", daemon=True)
         self._thread.start()
 
@@ -100,14 +101,23 @@ class Batcher:
             self._wake.notify()
         return future
 
-    async def close(self) -> None:
-        """Stop after the running call; what still waits is cancelled. Safe to call twice.
+    @property
+    def running_s(self) -> float:
+        """How long the running call of `infer` takes by now; 0 without one."""
+        started = self._started
+        return 0.0 if started is None else time.perf_counter() - started
 
-        A call that hangs is left behind after `CLOSE_S`.
+    async def close(self, *, drain: bool = False) -> None:
+        """Take no more positions and stop after the running call. Safe to call twice.
+
+        What still waits is cancelled, or with `drain` evaluated first. A call that hangs is left
+        behind after `CLOSE_S`.
         """
+        waiting: deque[_Item] = deque()
         with self._wake:
             self._closed = True
-            waiting, self._queue = self._queue, deque()
+            if not drain:
+                waiting, self._queue = self._queue, waiting
             self._wake.notify()
         for item in waiting:
             item.future.cancel()
@@ -118,13 +128,14 @@ class Batcher:
             items = self._take()
             if not items:
                 return
-            started = time.perf_counter()
+            self._started = started = time.perf_counter()
             results: list[Evaluation] = []
             error: Exception | None = None
             try:
                 results = self._run(items)
             except Exception as caught:
                 error = caught
+            self._started = None
             seconds = time.perf_counter() - started
             report = BatchReport(len(items), seconds, [started - item.at for item in items])
             try:
@@ -144,10 +155,8 @@ class Batcher:
                         lambda: self._closed or len(self._queue) >= self._sizes[-1],
                         max(0.0, end - time.perf_counter()),
                     )
-                if self._closed:
-                    return []
                 items = self._pick()
-                if items:
+                if items or self._closed:
                     return items
 
     def _pick(self) -> list[_Item]:

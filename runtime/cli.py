@@ -62,8 +62,8 @@ def run(args: argparse.Namespace) -> int:
     from prometheus_client import disable_created_metrics
 
     from snakekit.runtime.backends import BackendError
+    from snakekit.runtime.process import serve
     from snakekit.runtime.recording import RecorderError
-    from snakekit.runtime.server import serve
 
     # The time of creation of every child would double what Prometheus has to store.
     disable_created_metrics()  # type: ignore[no-untyped-call]

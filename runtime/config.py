@@ -57,7 +57,10 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
         float,
         Meta(ge=0, le=10_000, description="network overhead assumed before it is measured, ms"),
     ] = 80.0
-    search_workers: Annotated[int, Meta(ge=1, le=64, description="searches at the same time")] = 2
+    search_workers: Annotated[
+        int,
+        Meta(ge=0, le=64, description="cores for the searches of all games; 0: all, at most 16"),
+    ] = 0
     table_mb: Annotated[
         int, Meta(ge=1, le=4096, description="transposition table of each search worker, MiB")
     ] = 16
@@ -75,9 +78,35 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
     version: Annotated[
         str, Meta(max_length=64, description="version told to the site; none: the program's")
     ] = ""
+    secret_path: Annotated[
+        str,
+        Meta(
+            pattern="^([A-Za-z0-9_-]{8,128})?$",
+            description="play only under http://HOST/SECRET; 8 to 128 letters, digits, _ or -",
+        ),
+    ] = ""
+    rate_limit: Annotated[
+        float, Meta(ge=0, le=1e6, description="requests a second from one address; 0: no limit")
+    ] = 0.0
+    behind_proxy: Annotated[
+        bool, Meta(description="the rate limit goes by the proxy's X-Forwarded-For")
+    ] = False
     body_limit: Annotated[
         int, Meta(ge=1024, le=64 << 20, description="largest request body, bytes")
     ] = 1 << 20
+    read_timeout_s: Annotated[
+        float, Meta(ge=0.1, le=3600, description="longest wait for headers, and for a body, s")
+    ] = 10.0
+    keepalive_s: Annotated[
+        float,
+        Meta(ge=1, le=86_400, description="keep silent connections so long, s; above the proxy's"),
+    ] = 620.0
+    connections_limit: Annotated[
+        int, Meta(ge=16, le=65_536, description="connections; silent ones make way for new ones")
+    ] = 4096
+    drain_s: Annotated[
+        float, Meta(ge=0, le=3600, description="after SIGTERM play running games on so long, s")
+    ] = 0.0
     games_limit: Annotated[
         int, Meta(ge=1, le=1_000_000, description="seats remembered at the same time")
     ] = 2048

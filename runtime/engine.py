@@ -7,20 +7,19 @@ import asyncio
 import logging
 import math
 import time
-from pathlib import Path
 from typing import Any, NamedTuple
-
-import numpy as np
 
 from snakekit import core
 from snakekit.runtime.api import Position, Request, position
-from snakekit.runtime.backends import Backend, BackendInfo, load_backend
-from snakekit.runtime.batcher import Batcher, BatcherError, BatchReport, Evaluation
+from snakekit.runtime.backends import BackendError, BackendInfo
+from snakekit.runtime.batcher import BatcherError, BatchReport, Evaluation
 from snakekit.runtime.config import ServerConfig
 from snakekit.runtime.contract import ModelCard
+from snakekit.runtime.cores import cores
 from snakekit.runtime.deadline import TimeBudget
 from snakekit.runtime.decide import SINGLE, Decision, Reason, decide
 from snakekit.runtime.games import GameStore, Seat
+from snakekit.runtime.loaded import LoadedModel
 from snakekit.runtime.metrics import Metrics
 from snakekit.runtime.searching import SearchError, SearchJob, SearchPool
 
@@ -30,7 +29,6 @@ ANSWER_S = 0.001
 """Kept back from a deadline for deciding and writing the answer."""
 LEAST_S = 0.003
 """With less time than this left neither policy nor search is asked."""
-WARM_UP_RUNS = 3
 
 
 class Choice(NamedTuple):
@@ -63,14 +61,36 @@ class Engine:
             ttl_s=config.game_ttl_s,
         )
         self.metrics.games_active.set_function(lambda: self.games.games)
-        self.card: ModelCard | None = None
-        self.backend_info: BackendInfo | None = None
-        self.ready = False
         self.policy_asked = config.mode != "search"
         self.search_asked = config.mode != "policy"
-        self._backend: Backend | None = None
-        self._batcher: Batcher | None = None
+        self.reloading = False
+        self._closing = False
+        self._opened = False
+        self._model: LoadedModel | None = None
         self._pool: SearchPool | None = None
+        self._moved_at = -math.inf
+        self.metrics.ready.set_function(lambda: float(self.ready))
+
+    @property
+    def ready(self) -> bool:
+        """Whether everything is loaded and works, and new games are welcome."""
+        hung = self._model is not None and self._model.hung
+        return self._opened and not self._closing and not hung
+
+    @property
+    def closing(self) -> bool:
+        """Whether new games are to be refused; moves of running games are still answered."""
+        return self._closing
+
+    @property
+    def card(self) -> ModelCard | None:
+        """The card of the model in use."""
+        return self._model.card if self._model is not None else None
+
+    @property
+    def backend_info(self) -> BackendInfo | None:
+        """What runs the model in use."""
+        return self._model.info if self._model is not None else None
 
     async def open(self) -> None:
         """Start the search threads, load the model, warm it up, and become ready.
@@ -83,50 +103,74 @@ class Engine:
         config = self.config
         if self.search_asked:
             self._pool = SearchPool(
-                config.search_workers,
+                config.search_workers or cores(),
                 table_mb=config.table_mb,
                 limit=config.queue_limit,
                 max_depth=config.max_depth,
                 proof=config.proof,
             )
         if self.policy_asked:
-            backend, card = await asyncio.to_thread(self._load)
-            self._backend, self.card = backend, card
-            self._batcher = Batcher(
-                backend.infer,
-                sizes=config.batch_sizes,
-                pad=backend.pads,
-                wait_s=config.batch_wait_ms / 1000,
-                limit=config.queue_limit,
-                on_batch=self._on_batch,
-            )
-            self.backend_info = backend.describe()
-            self.metrics.describe_model(card, self.backend_info)
-        self.ready = True
-        self.metrics.ready.set(1)
+            self._use(await LoadedModel.load(config, self._on_batch))
+        self._opened = True
 
-    def _load(self) -> tuple[Backend, ModelCard]:
-        config = self.config
-        path = Path(config.model) if config.model else None
-        backend, card = load_backend(config.backend, path, threads=config.threads)
-        for width, height in {(11, 11), *card.boards[:4]}:
-            state = core.State.new_game(width, height, ["a", "b"], 0)
-            row = state.encode(card.encoder, [0])
-            for size in config.batch_sizes:
-                for _ in range(WARM_UP_RUNS):
-                    backend.infer(np.repeat(row, size, axis=0))
-        return backend, card
+    async def reload(self) -> float:
+        """Load the model again, put it in the old one's place, and return the seconds it took.
+
+        The old one answers until the new one is warm, and then what it was already asked.
+
+        Raises:
+            BackendError: the new one cannot be used, and the old one goes on.
+        """
+        if not self.policy_asked:
+            raise BackendError("reload: mode search has no model")
+        if self.reloading or not self._opened:
+            raise BackendError("reload: the server is loading a model already")
+        self.reloading = True
+        started = time.perf_counter()
+        try:
+            loaded = await LoadedModel.load(self.config, self._on_batch)
+        except BackendError:
+            self.metrics.reloads["refused"].inc()
+            raise
+        finally:
+            self.reloading = False
+        old = self._model
+        self._use(loaded)
+        self.metrics.reloads["done"].inc()
+        if old is not None:
+            await old.close(drain=True)
+        return time.perf_counter() - started
+
+    def _use(self, model: LoadedModel) -> None:
+        self._model = model
+        self.metrics.describe_model(model.card, model.info)
 
     async def close(self) -> None:
         """Stop the threads. Safe to call twice."""
-        self.ready = False
-        self.metrics.ready.set(0)
-        for part in (self._pool, self._batcher):
-            if part is not None:
-                await part.close()
-        if self._backend is not None:
-            self._backend.close()
-        self._pool = self._batcher = self._backend = None
+        self._opened = False
+        pool, self._pool = self._pool, None
+        model, self._model = self._model, None
+        if pool is not None:
+            await pool.close()
+        if model is not None:
+            await model.close()
+
+    def refuse_new_games(self) -> None:
+        """Begin to stop: not ready any more, no new games."""
+        self._closing = True
+
+    def is_new(self, request: Request) -> bool:
+        """Return whether a `/move` is the first of a game."""
+        return request.turn == 0 and not self.games.knows(request.game.id, request.you.id)
+
+    def playing(self, now: float, quiet_s: float) -> bool:
+        """Return whether a game is remembered and a move came within the last `quiet_s`."""
+        return len(self.games) > 0 and now - self._moved_at < quiet_s
+
+    def described(self) -> dict[str, str | int]:
+        """Return facts about the model and backend for the log."""
+        mode: dict[str, str | int] = {"mode": self.config.mode}
+        return mode | (self._model.described() if self._model is not None else {"model": "none"})
 
     def start(self, request: Request) -> None:
         """Note the start of a game; not needed, since a move notes it as well."""
@@ -148,10 +192,11 @@ class Engine:
             RequestError: the board is impossible.
         """
         place = position(request)
+        self._moved_at = arrival
         seat = self.games.seat(request.game.id, request.you.id, arrival)
         budget_ms = self._learn(request, seat)
         try:
-            choice = await self._choose(place, arrival + budget_ms / 1000)
+            choice = await self._choose(place, request.game.id, arrival + budget_ms / 1000)
         except Exception:
             log.exception("move failed, playing the reflex move")
             self.metrics.fallback("server", "error")
@@ -176,7 +221,7 @@ class Engine:
             self.metrics.network_overhead_seconds.observe(seat.budget.last_overhead / 1000)
         return seat.budget.budget(timeout)
 
-    async def _choose(self, place: Position | None, deadline: float) -> Choice:
+    async def _choose(self, place: Position | None, game: str, deadline: float) -> Choice:
         if place is None:
             self.metrics.fallback("server", "no_state")
             return Choice(Decision(0, Reason.REFLEX, None))
@@ -192,7 +237,7 @@ class Engine:
             self.metrics.fallback("server", "no_time")
             return Choice(Decision(reflex, Reason.REFLEX, None))
         policy = self._ask_policy(place) if self.policy_asked else None
-        job = self._ask_search(place, deadline) if self.search_asked else None
+        job = self._ask_search(place, game, deadline) if self.search_asked else None
         try:
             waiting: list[asyncio.Future[Any]] = [policy] if policy is not None else []
             if job is not None:
@@ -219,16 +264,17 @@ class Engine:
         return Choice(decision, evaluation, result)
 
     def _ask_policy(self, place: Position) -> "asyncio.Future[Evaluation] | None":
-        if self._batcher is None or self.card is None:
-            self.metrics.fallback("policy", "not_ready")
+        model = self._model
+        if model is None or model.hung:
+            self.metrics.fallback("policy", "not_ready" if model is None else "hung")
             return None
         try:
-            return self._batcher.submit(place.state.encode(self.card.encoder, [place.seat])[0])
+            return model.submit(place)
         except BatcherError:
             self.metrics.fallback("policy", "busy")
             return None
 
-    def _ask_search(self, place: Position, deadline: float) -> SearchJob | None:
+    def _ask_search(self, place: Position, game: str, deadline: float) -> SearchJob | None:
         if self._pool is None:
             self.metrics.fallback("search", "not_ready")
             return None
@@ -236,6 +282,7 @@ class Engine:
             return self._pool.start(
                 place.state,
                 place.seat,
+                game=game,
                 deadline=deadline,
                 budget_s=self.config.budget_ms / 1000,
             )

@@ -54,6 +54,10 @@ class GameStore:
             seat.seen_at = now
         return seat
 
+    def knows(self, game: str, you: str) -> bool:
+        """Return whether a seat is remembered."""
+        return (game, you) in self._seats
+
     def end(self, game: str, you: str) -> bool:
         """Forget a seat; return whether it was known."""
         known = (game, you) in self._seats

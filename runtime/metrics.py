@@ -25,8 +25,12 @@ SECONDS = (
 )
 ENDPOINTS = ("index", "start", "move", "end", "healthz", "readyz", "other")
 STAGES = ("policy", "search", "server")
-CAUSES = ("deadline", "error", "not_finite", "not_ready", "busy", "no_state", "no_time")
-REJECTED = ("not_json", "too_deep", "invalid", "too_large", "timeout", "http")
+CAUSES = ("deadline", "error", "not_finite", "not_ready", "busy", "hung", "no_state", "no_time")
+REJECTED = (
+    *("not_json", "too_deep", "invalid", "too_large", "timeout", "http"),
+    *("busy", "closing", "rate", "connections"),
+)
+RELOADS = ("done", "refused")
 DROPPED = ("queue_full", "no_writer")
 RESULTS = ("won", "lost", "draw", "unfinished")
 
@@ -89,6 +93,14 @@ class Metrics:
             "loop_lag_seconds", "How much later than asked the event loop wakes up."
         )
 
+        self._model = self._info("model", "name", "net", "encoder", "precision", "step", "weights")
+        self._backend = self._info("backend", "requested", "actual", "precision")
+
+    def _info(self, what: str, *labels: str) -> Gauge:
+        return Gauge(
+            f"snakekit_{what}_info", f"The {what}, always 1.", labels, registry=self.registry
+        )
+
     def _counter(self, name: str, text: str) -> Counter:
         return Counter("snakekit_" + name, text, registry=self.registry)
 
@@ -110,28 +122,26 @@ class Metrics:
         dropped = self._labelled("records_dropped_total", "Requests not recorded.", ("cause",))
         self.records_dropped = {cause: dropped.labels(cause) for cause in DROPPED}
         self.rejected = {cause: rejected.labels(cause) for cause in REJECTED}
+        reloads = self._labelled("reloads_total", "Reloads of the model.", ("result",))
+        self.reloads = {result: reloads.labels(result) for result in RELOADS}
 
     def fallback(self, stage: str, cause: str) -> None:
         """Count one fallback; `stage` and `cause` are of `STAGES` and `CAUSES`."""
         self.fallbacks[stage, cause].inc()
 
     def describe_model(self, card: ModelCard, info: BackendInfo) -> None:
-        """Publish which model and backend run; called once per server."""
-        facts = {
-            "name": card.name,
-            "net": card.net,
-            "encoder": str(card.encoder),
-            "precision": card.precision,
-            "step": str(card.step),
-            "weights": card.weights_sha256[:12],
-        }
-        Gauge(
-            "snakekit_model_info", "The model, always 1.", list(facts), registry=self.registry
-        ).labels(**facts).set(1)
-        names = ("requested", "actual", "precision")
-        Gauge(
-            "snakekit_backend_info", "The backend, always 1.", names, registry=self.registry
-        ).labels(info.requested, info.actual, info.precision).set(1)
+        """Publish which model and backend run now."""
+        self._model.clear()
+        self._model.labels(
+            card.name,
+            card.net,
+            str(card.encoder),
+            card.precision,
+            str(card.step),
+            card.weights_sha256[:12],
+        ).set(1)
+        self._backend.clear()
+        self._backend.labels(info.requested, info.actual, info.precision).set(1)
 
     def render(self) -> bytes:
         """Return the text exposition."""

@@ -1,27 +1,24 @@
 """A bounded pool of search threads, each with a `core.Searcher` and its table.
 
-A job gets what is left until its deadline when a thread takes it, not when it was queued.
+A job gets what is left until its deadline when a thread takes it, not when it was queued. Games
+take turns, and each has the same share of the threads' time, however many seats it asks for.
 """
 
 import asyncio
-import contextlib
 import math
-import os
-import queue
-import sys
 import threading
 import time
+from collections import Counter, deque
 from collections.abc import Callable
 
 from snakekit import core
+from snakekit.runtime.cores import yield_to_others
 
 HANDOVER_S = 0.002
 """Kept back from a deadline for waking the thread and bringing the result home."""
 LEAST_S = 0.001
 """A search is not worth starting with less time."""
-CLOSE_S = 5.0
-NICENESS = 5
-"""Of the search threads. On a busy machine with timeouts of 33 ms it saves most late answers."""
+CLOSE_S = 2.0
 
 
 class SearchError(RuntimeError):
@@ -35,16 +32,18 @@ class SearchJob:
         self,
         state: core.State,
         seat: int,
+        game: str,
         deadline: float,
         budget_s: float,
-        loop: asyncio.AbstractEventLoop,
+        pool: "SearchPool",
     ) -> None:
+        self.game = game
         self.state = state
         self.seat = seat
         self.deadline = deadline
         self.budget_s = budget_s
-        self.loop = loop
-        self.future: asyncio.Future[core.SearchResult | None] = loop.create_future()
+        self._pool = pool
+        self.future: asyncio.Future[core.SearchResult | None] = pool.loop.create_future()
         """The result; None if no time was left when a thread came free."""
         self.lock = threading.Lock()
         self.searcher: core.Searcher | None = None
@@ -57,14 +56,7 @@ class SearchJob:
             if self.searcher is not None:
                 self.searcher.cancel()
         self.future.cancel()
-
-
-def _yield_to_others() -> None:
-    """Make the calling thread less urgent than the event loop, which has to answer in time."""
-    # Elsewhere niceness belongs to the process, and a thread's number may name another one.
-    if sys.platform == "linux":
-        with contextlib.suppress(OSError):
-            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)
+        self._pool.forget(self)
 
 
 class SearchPool:
@@ -90,10 +82,14 @@ class SearchPool:
             proof: `sound` or `article`.
             clock: the clock of deadlines, seconds.
         """
-        self._loop = asyncio.get_running_loop()
-        self._queue: queue.SimpleQueue[SearchJob | None] = queue.SimpleQueue()
-        self._limit = limit + workers
+        self.loop = asyncio.get_running_loop()
+        self._wake = threading.Condition()
+        self._waiting: dict[str, deque[SearchJob]] = {}
+        """By game; the game first in it is the next to have a turn."""
         self._open: set[SearchJob] = set()
+        self._seats: Counter[str] = Counter()
+        """Open jobs of each game."""
+        self._limit = limit + workers
         self._closed = False
         self._table_mb, self._max_depth, self._proof = table_mb, max_depth, proof
         self._clock = clock
@@ -104,8 +100,17 @@ class SearchPool:
         for thread in self._threads:
             thread.start()
 
-    def start(self, state: core.State, seat: int, *, deadline: float, budget_s: float) -> SearchJob:
+    def start(
+        self, state: core.State, seat: int, *, game: str = "", deadline: float, budget_s: float
+    ) -> SearchJob:
         """Queue a search that ends by `deadline` (clock seconds) and takes at most `budget_s`.
+
+        Args:
+            state: the board.
+            seat: who moves.
+            game: jobs of one game share what is one game's part of the time.
+            deadline: clock seconds.
+            budget_s: seconds.
 
         Raises:
             SearchError: full or closed.
@@ -114,25 +119,63 @@ class SearchPool:
             raise SearchError("the search pool is closed")
         if len(self._open) >= self._limit:
             raise SearchError(f"{self._limit} searches run or wait already")
-        job = SearchJob(state, seat, deadline, budget_s, self._loop)
-        self._open.add(job)
-        self._queue.put(job)
+        job = SearchJob(state, seat, game, deadline, budget_s, self)
+        with self._wake:
+            self._open.add(job)
+            self._seats[game] += 1
+            self._waiting.setdefault(game, deque()).append(job)
+            self._wake.notify()
         return job
+
+    def forget(self, job: SearchJob) -> None:
+        """Do not count a job any more that is done or cancelled. Safe to call twice."""
+        with self._wake:
+            if job not in self._open:
+                return
+            self._open.discard(job)
+            self._seats[job.game] -= 1
+            if not self._seats[job.game]:
+                del self._seats[job.game]
+            jobs = self._waiting.get(job.game)
+            if jobs is not None and job in jobs:
+                jobs.remove(job)
+                if not jobs:
+                    del self._waiting[job.game]
 
     async def close(self) -> None:
         """Cancel all searches and join the threads. Safe to call twice."""
-        self._closed = True
         for job in list(self._open):
             job.cancel()
-        for _ in self._threads:
-            self._queue.put(None)
+        with self._wake:
+            self._closed = True
+            self._wake.notify_all()
         for thread in self._threads:
             await asyncio.to_thread(thread.join, CLOSE_S)
 
+    def _take(self) -> SearchJob | None:
+        """Wait for the job whose game has its turn; None means closed."""
+        with self._wake:
+            while not self._waiting and not self._closed:
+                self._wake.wait()
+            if self._closed:
+                return None
+            game = next(iter(self._waiting))
+            jobs = self._waiting.pop(game)
+            job = jobs.popleft()
+            if jobs:
+                self._waiting[game] = jobs
+            return job
+
+    def _rounds(self, job: SearchJob) -> int:
+        """Return how many jobs like this one a thread has to do within the same time."""
+        with self._wake:
+            shares = len(self._seats) * self._seats[job.game]
+        return max(1, math.ceil(shares / len(self._threads)))
+
     def _work(self) -> None:
-        _yield_to_others()
+        yield_to_others()
         searcher = core.Searcher(self._table_mb)
-        while (job := self._queue.get()) is not None:
+        while (job := self._take()) is not None:
             result: core.SearchResult | None = None
             error: Exception | None = None
             try:
@@ -140,15 +183,13 @@ class SearchPool:
             except Exception as caught:
                 error = caught
             try:
-                self._loop.call_soon_threadsafe(self._deliver, job, result, error)
+                self.loop.call_soon_threadsafe(self._deliver, job, result, error)
             except RuntimeError:  # the loop has been closed, nobody waits any more
                 return
 
     def _search(self, searcher: core.Searcher, job: SearchJob) -> core.SearchResult | None:
         left = job.deadline - self._clock() - HANDOVER_S
-        # More searches than threads share the time, so that the last one gets some as well.
-        rounds = math.ceil(len(self._open) / len(self._threads))
-        left = min(left / max(rounds, 1), job.budget_s)
+        left = min(left / self._rounds(job), job.budget_s)
         with job.lock:
             if job.cancelled or left < LEAST_S:
                 return None
@@ -169,7 +210,7 @@ class SearchPool:
     def _deliver(
         self, job: SearchJob, result: core.SearchResult | None, error: Exception | None
     ) -> None:
-        self._open.discard(job)
+        self.forget(job)
         if job.future.done():
             return
         if error is not None:

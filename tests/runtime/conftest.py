@@ -6,12 +6,13 @@ import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
+import msgspec
 import pytest
 from aiohttp.test_utils import TestClient, TestServer
 
 from snakekit.runtime.config import ServerConfig
 from snakekit.runtime.engine import Engine
-from snakekit.runtime.server import create_app
+from snakekit.runtime.process import make_keeper, make_runner
 
 Json = dict[str, Any]
 WORDS = {"up", "down", "left", "right"}
@@ -83,6 +84,18 @@ def make_request() -> Callable[..., Json]:
     return request_of
 
 
+class GatedServer(TestServer):
+    """A test server whose connections come through gates, as they do in production."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.keeper = make_keeper(engine.config, engine.metrics)
+        self._gated = make_runner(engine, self.keeper)
+        super().__init__(self._gated.app, host="127.0.0.1")
+
+    async def _make_runner(self, **_: Any) -> Any:
+        return self._gated
+
+
 FAST = ServerConfig(backend="random", mode="hybrid", budget_ms=10, table_mb=1, log_level="error")
 Client = TestClient[Any, Any]
 MakeClient = Callable[..., Awaitable[Client]]
@@ -94,12 +107,14 @@ async def make_client() -> AsyncIterator[MakeClient]:
     clients: list[Client] = []
     engines: list[Engine] = []
 
-    async def make(config: ServerConfig = FAST, *, opened: bool = True) -> Client:
-        engine = Engine(config)
+    async def make(config: ServerConfig = FAST, *, opened: bool = True, **changes: Any) -> Client:
+        engine = Engine(msgspec.structs.replace(config, **changes))
         engines.append(engine)
         if opened:
             await engine.open()
-        client = TestClient(TestServer(create_app(engine), host="127.0.0.1"))
+        server = GatedServer(engine)
+        client = TestClient(server)
+        client.keeper = server.keeper  # type: ignore[attr-defined]
         clients.append(client)
         client.engine = engine  # type: ignore[attr-defined]
         await client.start_server()

@@ -162,10 +162,8 @@ async def test_slow_and_pipelined_bodies(client: Any, request_json: Json) -> Non
     assert both.count(b'{"move":') == 2
 
 
-async def test_a_body_that_never_comes(
-    client: Any, send: Any, request_json: Json, monkeypatch: Any
-) -> None:
-    monkeypatch.setattr("snakekit.runtime.server.BODY_TIMEOUT_S", 0.1)
+async def test_a_body_that_never_comes(make_client: Any, send: Any, request_json: Json) -> None:
+    client = await make_client(read_timeout_s=0.1)
     reader, writer = await asyncio.open_connection("127.0.0.1", client.server.port)
     writer.write(head(1000) + b'{"game"')
     answer = await asyncio.wait_for(reader.readuntil(b"}"), 10)

@@ -29,9 +29,14 @@ class Held(RandomBackend):
 
 
 class NotFinite(RandomBackend):
+    """Falls ill after the warm-up."""
+
+    ill = False
+
     def infer(self, batch: Any) -> Any:
         policy, value = super().infer(batch)
-        policy[:, 2] = np.nan
+        if self.ill:
+            policy[:, 2] = np.nan
         return policy, value
 
 
@@ -48,7 +53,7 @@ class Broken(RandomBackend):
 
 def use(monkeypatch: pytest.MonkeyPatch, backend: Any) -> None:
     monkeypatch.setattr(
-        "snakekit.runtime.engine.load_backend", lambda *_, **__: (backend, random_card())
+        "snakekit.runtime.loaded.load_backend", lambda *_, **__: (backend, random_card())
     )
 
 
@@ -137,8 +142,10 @@ async def test_a_hanging_policy_costs_no_answer(
 async def test_not_finite_falls_back_to_search(
     make_client: Any, send: Any, request_json: Any, monkeypatch: Any
 ) -> None:
-    use(monkeypatch, NotFinite())
+    backend = NotFinite()
+    use(monkeypatch, backend)
     client = await make_client()
+    backend.ill = True
     assert (await send(client, "/move", request_json))[0] == 200
     assert count(client, "fallbacks_total", stage="policy", cause="not_finite") == 1
     assert count(client, "decisions_total", reason="search_no_policy") == 1

@@ -8,7 +8,7 @@ from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
 from snakekit.runtime.metrics import Metrics
-from snakekit.runtime.server import create_metrics_app
+from snakekit.runtime.private import create_private_app
 
 MILLISECONDS = {0.001, 0.002, 0.005, 0.01, 0.015, 0.025, 0.05, 0.1, 0.25, 0.5}
 CARD = {"name", "net", "encoder", "precision", "step", "weights"}
@@ -38,6 +38,7 @@ NAMES: dict[str, tuple[str, set[str], set[float]]] = {
     "records_dropped": ("counter", {"cause"}, set()),
     "records_failed": ("counter", set(), set()),
     "record_bytes": ("gauge", set(), set()),
+    "reloads": ("counter", {"result"}, set()),
 }
 LABELS = set().union(*(labels for _, labels, _ in NAMES.values()), {"le"})
 PROCESS = {
@@ -55,7 +56,7 @@ async def families(client: Any, send: Any, request_json: Any) -> dict[str, Metri
     """What a server shows after two moves of one game."""
     for path in ("/start", "/move", "/move", "/end"):
         await send(client, path, request_json)
-    server = TestServer(create_metrics_app(client.engine.metrics), host="127.0.0.1")
+    server = TestServer(create_private_app(client.engine), host="127.0.0.1")
     async with TestClient(server) as scraper:
         async with scraper.get("/metrics") as response:
             assert response.status == 200

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from snakekit import core
-from snakekit.runtime.searching import NICENESS, SearchError, SearchPool
+from snakekit.runtime.cores import NICENESS
+from snakekit.runtime.searching import SearchError, SearchPool
 
 
 @pytest.fixture

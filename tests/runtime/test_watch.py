@@ -15,7 +15,8 @@ from aiohttp.test_utils import TestClient, TestServer
 from snakekit.runtime import watch as watching
 from snakekit.runtime.config import ServerConfig
 from snakekit.runtime.engine import Engine
-from snakekit.runtime.server import create_app, create_metrics_app
+from snakekit.runtime.private import create_private_app
+from snakekit.runtime.server import create_app
 from snakekit.runtime.watch import Watch, live, page
 from snakekit.runtime.watch.page import Frame
 
@@ -33,7 +34,7 @@ async def watched() -> AsyncIterator[Watched]:
     engine = Engine(FAST)
     await engine.open()
     watch = Watch(engine)
-    apps = create_app(engine, [watch]), create_metrics_app(engine.metrics, watch)
+    apps = create_app(engine, [watch]), create_private_app(engine, watch)
     game, private = (TestClient(TestServer(app, host="127.0.0.1")) for app in apps)
     await game.start_server()
     await private.start_server()

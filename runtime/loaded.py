@@ -1,0 +1,118 @@
+"""A model that serves: loaded, warmed up and checked, with the batcher that feeds it."""
+
+import asyncio
+import contextlib
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from importlib import metadata
+from pathlib import Path
+
+import numpy as np
+
+from snakekit import core
+from snakekit.runtime.api import Position
+from snakekit.runtime.backends import Backend, BackendError, load_backend
+from snakekit.runtime.batcher import Batcher, BatchReport, Evaluation
+from snakekit.runtime.config import ServerConfig
+from snakekit.runtime.contract import ModelCard
+from snakekit.runtime.cores import yield_to_others
+
+WARM_UP_RUNS = 3
+HUNG_S = 2.0
+"""An inference that takes longer is not waited for any more; usual ones take milliseconds."""
+
+
+class LoadedModel:
+    """One model in use; made and used on one event loop."""
+
+    def __init__(
+        self,
+        backend: Backend,
+        card: ModelCard,
+        config: ServerConfig,
+        on_batch: Callable[[BatchReport], None],
+    ) -> None:
+        self.card = card
+        self.info = backend.describe()
+        self._backend = backend
+        self._batcher = Batcher(
+            backend.infer,
+            sizes=config.batch_sizes,
+            pad=backend.pads,
+            wait_s=config.batch_wait_ms / 1000,
+            limit=config.queue_limit,
+            on_batch=on_batch,
+        )
+
+    @classmethod
+    async def load(
+        cls, config: ServerConfig, on_batch: Callable[[BatchReport], None]
+    ) -> "LoadedModel":
+        """Load, warm up and check in a thread that gives way to the event loop.
+
+        Raises:
+            BackendError: the model or backend cannot be used.
+        """
+        thread = ThreadPoolExecutor(1, "load", initializer=yield_to_others)
+        loop = asyncio.get_running_loop()
+        try:
+            backend, card = await loop.run_in_executor(thread, open_checked, config)
+        finally:
+            thread.shutdown(wait=False)
+        return cls(backend, card, config, on_batch)
+
+    @property
+    def hung(self) -> bool:
+        """Whether an inference runs for so long that it may never end."""
+        return self._batcher.running_s > HUNG_S
+
+    def submit(self, place: Position) -> "asyncio.Future[Evaluation]":
+        """Ask for a position; cancel the future to drop it.
+
+        Raises:
+            BatcherError: too many wait already.
+        """
+        return self._batcher.submit(place.state.encode(self.card.encoder, [place.seat])[0])
+
+    def described(self) -> dict[str, str | int]:
+        """Return facts for the log."""
+        runtime = {}
+        if "onnxruntime" in sys.modules:
+            with contextlib.suppress(metadata.PackageNotFoundError):
+                runtime = {"onnxruntime": metadata.version("onnxruntime")}
+        return {
+            "model": self.card.name,
+            "step": self.card.step,
+            "encoder": self.card.encoder,
+            "backend": self.info.actual,
+            "precision": self.info.precision,
+            **runtime,
+        }
+
+    async def close(self, *, drain: bool = False) -> None:
+        """Free the model; with `drain`, answer what waits first."""
+        await self._batcher.close(drain=drain)
+        self._backend.close()
+
+
+def open_checked(config: ServerConfig) -> tuple[Backend, ModelCard]:
+    """Load a model and run it at every batch size it will be used with.
+
+    Raises:
+        BackendError: it cannot be used, or gives numbers that are not finite.
+    """
+    path = Path(config.model) if config.model else None
+    backend, card = load_backend(config.backend, path, threads=config.threads)
+    for width, height in sorted({(11, 11), *card.boards[:4]}):
+        row = core.State.new_game(width, height, ["a", "b"], 0).encode(card.encoder, [0])
+        for size in config.batch_sizes:
+            for _ in range(WARM_UP_RUNS):
+                policy, value = backend.infer(np.repeat(row, size, axis=0))
+            if not (np.isfinite(policy).all() and np.isfinite(value).all()):
+                backend.close()
+                raise BackendError(
+                    f"model {card.name}: gives numbers that are not finite for a new "
+                    f"{width}x{height} game; expected finite ones, export the model again"
+                )
+    return backend, card
