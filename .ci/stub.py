@@ -14,8 +14,11 @@ REPLACED = {
     "ClassVar[None] = None": "ClassVar[None]  # type: ignore[assignment]",
 }
 CONSTANTS = {
+    "ALL_SEAT_BLOCK": "int",
+    "ALL_SEAT_COMMON": "int",
     "CAUSES": "tuple[str, ...]",
     "MAPS": "tuple[str, ...]",
+    "MAX_SLOTS": "int",
     "MAX_SNAKES": "int",
     "MOVES": "tuple[str, str, str, str]",
     "PLANES": "dict[int, int]",

@@ -17,6 +17,7 @@ pybind11::array_t<float> scaled(int version, const pybind11::array_t<std::uint8_
 void bind_board(pybind11::module_& m);
 void bind_search(pybind11::module_& m);
 void bind_env(pybind11::module_& m);
+void bind_nash(pybind11::module_& m);
 void bind_measures(pybind11::module_& m);
 
 inline void check_seat(const Board& b, int seat) {

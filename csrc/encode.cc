@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "plane_writer.h"
+
 namespace snakekit {
 
 const std::array<float, kV1Planes> kV1Scale{100, 1, 32, 1, 1, 1, 1, 1, 8, 8, 1, 1, 1, 1, 1, 1, 1};
@@ -24,8 +26,6 @@ namespace {
 void add(std::uint8_t& cell, int value) {
   cell = static_cast<std::uint8_t>(std::min(255, cell + value));
 }
-
-std::uint8_t clip(int value) { return static_cast<std::uint8_t>(std::clamp(value, 0, 255)); }
 
 constexpr int kV1Area = kV1Side * kV1Side;
 constexpr int kV1Centre = kV1Side / 2;
@@ -167,60 +167,17 @@ void encode_v1(const State<T>& s, int seat, std::uint8_t* out, V1Trace& trace) {
 
 namespace {
 
-// Offsets of cells inside the planes of a view that may be larger than the board.
 template <class T>
-class V2Writer {
- public:
-  V2Writer(const State<T>& s, PlaneView out)
-      : geo_(*s.geo),
-        out_(out.data),
-        stride_(out.rows * out.cols),
-        cols_(out.cols),
-        gap_(out.cols - geo_.width) {}
-
-  std::uint8_t& cell(int plane, int c) {
-    return out_[plane * stride_ + c + (gap_ == 0 ? 0 : geo_.row[c] * gap_)];
-  }
-  void fill(int plane, int value) {
-    if (gap_ == 0) {
-      std::memset(out_ + plane * stride_, clip(value), static_cast<std::size_t>(geo_.cells));
-      return;
-    }
-    for (int y = 0; y < geo_.height; ++y) {
-      std::memset(out_ + plane * stride_ + y * cols_, clip(value),
-                  static_cast<std::size_t>(geo_.width));
-    }
-  }
-  void copy(int plane, const std::uint8_t* cells) {
-    if (gap_ == 0) {
-      std::memcpy(out_ + plane * stride_, cells, static_cast<std::size_t>(geo_.cells));
-      return;
-    }
-    for (int y = 0; y < geo_.height; ++y) {
-      std::memcpy(out_ + plane * stride_ + y * cols_, cells + y * geo_.width,
-                  static_cast<std::size_t>(geo_.width));
-    }
-  }
-
- private:
-  const Geometry<T>& geo_;
-  std::uint8_t* out_;
-  int stride_;
-  int cols_;
-  int gap_;
-};
-
-template <class T>
-void v2_snake(const State<T>& s, int i, int own, V2Writer<T>& w) {
+void v2_snake(const State<T>& s, int i, int own, PlaneWriter<T>& w) {
   const auto& k = s.h.snake[i];
   const int body_plane = i == own ? kOwnBody : kOtherBodies;
   const int difference = k.length - s.h.snake[own].length;
   const int length_plane = difference >= 0 ? kLongerBodies : kShorterBodies;
-  const std::uint8_t length_value = clip(difference >= 0 ? difference + 1 : -difference);
+  const std::uint8_t length_value = clip_byte(difference >= 0 ? difference + 1 : -difference);
   // From the tail, so that of stacked segments the one that stays longest is left.
   for (int j = k.length - 1; j >= 0; --j) {
     const int c = s.segment(i, j);
-    w.cell(body_plane, c) = clip(k.length - j);
+    w.cell(body_plane, c) = clip_byte(k.length - j);
     if (i != own) w.cell(length_plane, c) = length_value;
   }
   if (i == own) {
@@ -228,12 +185,12 @@ void v2_snake(const State<T>& s, int i, int own, V2Writer<T>& w) {
     return;
   }
   w.cell(kOtherHeads, s.head(i)) = 1;
-  w.cell(kOtherHealth, s.head(i)) = clip(k.health);
+  w.cell(kOtherHealth, s.head(i)) = clip_byte(k.health);
 }
 
 // Plain loops over bytes, which compilers turn into vector instructions.
 template <class T>
-void v2_areas(const State<T>& s, const Arrivals<T>& arrivals, int own, V2Writer<T>& w) {
+void v2_areas(const State<T>& s, const Arrivals<T>& arrivals, int own, PlaneWriter<T>& w) {
   using Cells = std::array<std::uint8_t, T::kCells>;
   const int n = s.geo->cells;
   Cells mine;
@@ -281,7 +238,7 @@ void v2_areas(const State<T>& s, const Arrivals<T>& arrivals, int own, V2Writer<
 template <class T>
 void encode_v2(const State<T>& s, const Arrivals<T>& arrivals, int seat, PlaneView out) {
   std::memset(out.data, 0, static_cast<std::size_t>(kV2Planes) * out.rows * out.cols);
-  V2Writer<T> w(s, out);
+  PlaneWriter<T> w(s, out);
   w.fill(kBoard, 1);
   for (int i = 0; i < s.seats; ++i) {
     if (i != seat && s.alive(i)) v2_snake(s, i, seat, w);
@@ -290,8 +247,8 @@ void encode_v2(const State<T>& s, const Arrivals<T>& arrivals, int seat, PlaneVi
   s.h.food.for_each([&](int c) { w.cell(kFood, c) = 1; });
   s.hazard.for_each([&](int c) {
     const int harm = s.layers[c] * s.rules.hazard_damage;
-    w.cell(kHarm, c) = clip(harm);
-    w.cell(kHeal, c) = clip(-harm);
+    w.cell(kHarm, c) = clip_byte(harm);
+    w.cell(kHeal, c) = clip_byte(-harm);
   });
   v2_areas(s, arrivals, seat, w);
   w.fill(kOwnHealth, s.h.snake[seat].health);

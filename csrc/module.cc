@@ -29,5 +29,6 @@ PYBIND11_MODULE(_core, m, py::mod_gil_not_used()) {
   bind_board(m);
   bind_search(m);
   bind_env(m);
+  bind_nash(m);
   bind_measures(m);
 }

@@ -7,7 +7,7 @@ import collections.abc
 import numpy
 import numpy.typing
 import typing
-__all__: list[str] = ['CAUSES', 'MAPS', 'MAX_SNAKES', 'MOVES', 'PLANES', 'PLANE_SCALE', 'RULESETS', 'Scenario', 'SearchResult', 'Searcher', 'Settings', 'Snake', 'State', 'StateError', 'VectorEnv', 'WEIGHTS', 'greedy_move', 'measure_encoder', 'measure_turns', 'random_move', 'reflex_move']
+__all__: list[str] = ['ALL_SEAT_BLOCK', 'ALL_SEAT_COMMON', 'CAUSES', 'MAPS', 'MAX_SLOTS', 'MAX_SNAKES', 'MOVES', 'PLANES', 'PLANE_SCALE', 'PlanLines', 'RULESETS', 'Scenario', 'SearchResult', 'Searcher', 'Settings', 'Snake', 'StageGames', 'State', 'StateError', 'VectorEnv', 'WEIGHTS', 'all_seat_planes', 'all_seat_scale', 'encode_all', 'greedy_move', 'measure_encoder', 'measure_turns', 'random_move', 'reflex_move', 'solve_stage', 'solve_stages', 'solve_zero_sum']
 class StateError(ValueError):
     pass
 class Snake:
@@ -368,6 +368,80 @@ class VectorEnv:
         """
         int32 [count]: turn of the position shown.
         """
+class StageGames:
+    """
+    All joint moves of some boards, before food spawns. Slots are a board's living seats in order; outcomes are chances to win by slot, then that of a draw. One thread at a time.
+    """
+    def __init__(self, boards: collections.abc.Sequence[State], *, slots: int, limit: int = 256, priors: typing.Annotated[numpy.typing.ArrayLike, numpy.float32] | None = None) -> None:
+        """
+        Candidates are the moves that are not certain death, where there are any. With more than `limit` joint moves the least likely ones by `priors` float32 [boards, slots, 4] are left out.
+        """
+    def deepen(self, limit: int = 256) -> StageGames:
+        """
+        The games of the open successors, one each, in their order.
+        """
+    def encode(self) -> numpy.typing.NDArray[numpy.uint8]:
+        """
+        Observations v3 of the open successors: uint8 [leaves, planes, rows, cols].
+        """
+    def encode_roots(self) -> numpy.typing.NDArray[numpy.uint8]:
+        """
+        Observations v3 of the boards: uint8 [games, planes, rows, cols].
+        """
+    def solve(self, outcomes: typing.Annotated[numpy.typing.ArrayLike, numpy.float32], *, iterations: int = 256, method: str = 'auto', logits: bool = True, seed: int = 0) -> tuple[numpy.typing.NDArray[numpy.float32], numpy.typing.NDArray[numpy.float32], numpy.typing.NDArray[numpy.float32], numpy.typing.NDArray[numpy.float32]]:
+        """
+        Equilibria from float32 [leaves, slots + 1] (logits or probabilities over the leaf's own slots): policy [games, slots, 4], outcome [games, slots + 1], utility [games, slots], NashConv [games].
+        """
+    @property
+    def games(self) -> int:
+        ...
+    @property
+    def leaves(self) -> int:
+        """
+        Number of successors in which the game goes on.
+        """
+    @property
+    def lines(self) -> int:
+        """
+        Number of all joint moves.
+        """
+    @property
+    def seats(self) -> numpy.typing.NDArray[numpy.int8]:
+        """
+        int8 [games, slots]: the seat in each slot, -1 for none.
+        """
+class PlanLines:
+    """
+    Boards after several turns of planned moves: int8 [lines, living seats, turns]. A line ends early with its game.
+    """
+    def __init__(self, board: State, plans: typing.Annotated[numpy.typing.ArrayLike, numpy.int8], *, slots: int) -> None:
+        ...
+    def encode(self) -> numpy.typing.NDArray[numpy.uint8]:
+        """
+        Observations v3 of the open ends: uint8 [leaves, planes, rows, cols].
+        """
+    def values(self, outcomes: typing.Annotated[numpy.typing.ArrayLike, numpy.float32], *, logits: bool = True) -> tuple[numpy.typing.NDArray[numpy.float32], numpy.typing.NDArray[numpy.float32]]:
+        """
+        Outcome [lines, slots + 1] and utility [lines, slots] of every line, over the slots of the first board.
+        """
+    @property
+    def leaves(self) -> int:
+        ...
+    @property
+    def lines(self) -> int:
+        ...
+def all_seat_planes(slots: int) -> int:
+    """
+    Planes of observation v3, which shows all seats.
+    """
+def all_seat_scale(slots: int) -> list[float]:
+    """
+    Divisors of the planes of observation v3.
+    """
+def encode_all(boards: collections.abc.Sequence[State], *, slots: int) -> numpy.typing.NDArray[numpy.uint8]:
+    """
+    Observations v3 of boards of one size: uint8 [boards, planes, rows, cols]; row 0 is y = 0. The first planes are common to all; each slot then has a block of its own.
+    """
 def greedy_move(state: State, seat: int, seed: int) -> int:
     """
     Towards the nearest food it can reach in safety.
@@ -388,8 +462,23 @@ def reflex_move(state: State, seat: int) -> int:
     """
     The safe move with most room; deterministic, microseconds.
     """
+def solve_stage(utility: typing.Annotated[numpy.typing.ArrayLike, numpy.float32], *, iterations: int = 256, method: str = 'auto', linear: bool = True, optimistic: bool = True, seed: int = 0, fixed: collections.abc.Sequence[typing.Annotated[numpy.typing.ArrayLike, numpy.float32] | None] | None = None) -> tuple[list[numpy.typing.NDArray[numpy.float32]], numpy.typing.NDArray[numpy.float32], float]:
+    """
+    Regret matching on a one-shot game: utility float32 [actions of seat 0, ..., seats]. Returns the average policies (a list of float32 arrays), their utilities float32 [seats] and NashConv. `auto` samples beyond 256 joint actions; `exact` is the linear program of two seats, taken as zero-sum; `fixed` has for each seat a policy to keep, or None.
+    """
+def solve_stages(utility: typing.Annotated[numpy.typing.ArrayLike, numpy.float32], *, iterations: int = 256, method: str = 'auto', seed: int = 0) -> tuple[numpy.typing.NDArray[numpy.float32], numpy.typing.NDArray[numpy.float32], numpy.typing.NDArray[numpy.float32]]:
+    """
+    The same for many games of one shape, [games, actions of seat 0, ..., seats]: policies float32 [games, actions of all seats], utilities [games, seats], NashConv [games].
+    """
+def solve_zero_sum(matrix: typing.Annotated[numpy.typing.ArrayLike, numpy.float64]) -> tuple[numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64], float]:
+    """
+    Optimal strategies and value of the game whose row player gets matrix [m, n].
+    """
+ALL_SEAT_BLOCK: int
+ALL_SEAT_COMMON: int
 CAUSES: tuple[str, ...]
 MAPS: tuple[str, ...]
+MAX_SLOTS: int
 MAX_SNAKES: int
 MOVES: tuple[str, str, str, str]
 PLANES: dict[int, int]

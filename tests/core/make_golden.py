@@ -1,4 +1,4 @@
-"""Write the golden planes of both encoder versions. Only for a new version of an encoder.
+"""Write the golden planes of all encoder versions. Only for a new version of an encoder.
 
 python tests/core/make_golden.py
 """
@@ -9,7 +9,7 @@ import random
 import numpy as np
 from core_boards import DATA, from_json, play, rebuilt, scattered, to_json
 
-from snakekit.core import Settings, State
+from snakekit.core import MAX_SLOTS, Settings, State, encode_all
 
 # Width, height, snakes, ruleset, hazards, damage, turns played before the picture.
 KINDS = [
@@ -52,6 +52,11 @@ def main() -> None:
             for i, state in enumerate(states)
         }
         np.savez_compressed(DATA / f"golden_v{version}.npz", boards=text, **planes)
+    planes = {
+        f"planes_{i}": encode_all([from_json(json.loads(str(text[i])))], slots=MAX_SLOTS)[0]
+        for i in range(len(states))
+    }
+    np.savez_compressed(DATA / "golden_v3.npz", boards=text, **planes)
 
 
 if __name__ == "__main__":

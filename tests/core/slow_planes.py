@@ -1,4 +1,4 @@
-"""Both layouts of planes once more, cell by cell from their tables: slow and independent."""
+"""The layouts of planes once more, cell by cell from their tables: slow and independent."""
 
 import numpy as np
 from core_boards import STEPS, Point, on_board
@@ -140,4 +140,45 @@ def slow_v2(state: State, seat: int) -> np.ndarray:
     out[19] = len(others)
     out[20] = rules.ruleset in ("wrapped", "wrapped_constrictor")
     out[21] = rules.ruleset in ("constrictor", "wrapped_constrictor")
+    return np.minimum(out, 255).astype(np.uint8)
+
+
+def slow_v3(state: State, slots: int) -> np.ndarray:
+    """Planes of all seats; no more than `slots` of them live."""
+    rules = state.settings
+    out = np.zeros((6 + 9 * slots, state.height, state.width), dtype=np.int64)
+    snakes = state.snakes()
+    out[0] = 1
+    for x, y in state.food():
+        out[1, y, x] = 1
+    for x, y in state.hazards():
+        if y < state.height:
+            out[2, y, x] += max(0, rules.hazard_damage)
+            out[3, y, x] += max(0, -rules.hazard_damage)
+    out[4] = rules.ruleset in ("wrapped", "wrapped_constrictor")
+    out[5] = rules.ruleset in ("constrictor", "wrapped_constrictor")
+    reached = arrivals(state)
+    alive = living(state)
+    length = {i: len(snakes[i].body) for i in alive}
+    for slot, i in enumerate(alive):
+        block = out[6 + 9 * slot :]
+        body = snakes[i].body
+        block[0, body[0][1], body[0][0]] = 1
+        for j, (x, y) in enumerate(body):
+            block[1, y, x] = max(block[1, y, x], min(255, len(body) - j))
+        block[2] = snakes[i].health
+        block[3] = len(body)
+        others = [j for j in alive if j != i]
+        longest = max((length[j] for j in others), default=0)
+        block[4] = min(max(16 + len(body) - longest, 0), 32)
+        for (x, y), turn in reached[i].items():
+            block[5, y, x] = TURNS + 1 - turn
+            rivals = {j: reached[j].get((x, y), TURNS + 2) for j in others}
+            block[6, y, x] = all(
+                turn < t or (turn == t and length[j] < len(body)) for j, t in rivals.items()
+            )
+            meet = [j for j, t in rivals.items() if t == turn == 1]
+            stronger = any(length[j] >= len(body) for j in meet)
+            block[7, y, x] = stronger
+            block[8, y, x] = bool(meet) and not stronger
     return np.minimum(out, 255).astype(np.uint8)

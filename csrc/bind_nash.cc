@@ -1,0 +1,386 @@
+#include <pybind11/numpy.h>
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+#include <pybind11/typing.h>
+
+#include <cmath>
+#include <memory>
+#include <optional>
+
+#include "bind.h"
+#include "nash/stage.h"
+
+namespace py = pybind11;
+
+namespace snakekit {
+
+namespace {
+
+using Floats = py::array_t<float, py::array::c_style | py::array::forcecast>;
+using Doubles = py::array_t<double, py::array::c_style | py::array::forcecast>;
+using Plans = py::array_t<std::int8_t, py::array::c_style | py::array::forcecast>;
+using Bytes = py::array_t<std::uint8_t>;
+using Array = py::array_t<float>;
+using Boards = std::vector<const Board*>;
+using Solved = py::typing::Tuple<py::typing::List<Array>, Array, float>;
+using ManySolved = py::typing::Tuple<Array, Array, Array>;
+using GamesSolved = py::typing::Tuple<Array, Array, Array, Array>;
+using LinesValued = py::typing::Tuple<Array, Array>;
+using ZeroSum = py::typing::Tuple<py::array_t<double>, py::array_t<double>, double>;
+
+Method method_named(const std::string& name) {
+  if (name == "auto") return Method::kAuto;
+  if (name == "full") return Method::kFull;
+  if (name == "sampled") return Method::kSampled;
+  if (name == "exact") return Method::kExact;
+  throw py::value_error("method: expected auto, full, sampled or exact, found '" + name + "'");
+}
+
+RegretOptions options_of(int iterations, const std::string& method, bool linear, bool optimistic,
+                         std::uint64_t seed) {
+  if (iterations < 1) throw py::value_error("iterations: expected at least 1");
+  return {iterations, method_named(method), linear, optimistic, seed};
+}
+
+void check_slots(int slots) {
+  if (slots < 2 || slots > kMaxSlots)
+    throw py::value_error("slots: expected 2 to " + std::to_string(kMaxSlots) + ", found " +
+                          std::to_string(slots));
+}
+
+template <class Numbers>
+void check_finite(const Numbers& numbers, const std::string& name) {
+  const auto* x = numbers.data();
+  for (py::ssize_t i = 0; i < numbers.size(); ++i) {
+    if (!std::isfinite(x[i])) throw py::value_error(name + ": expected finite numbers");
+  }
+}
+
+Solved solve_stage(const Floats& utility, int iterations, const std::string& method, bool linear,
+                   bool optimistic, std::uint64_t seed,
+                   const std::optional<std::vector<std::optional<Floats>>>& fixed) {
+  StageShape shape;
+  shape.seats = static_cast<int>(utility.ndim()) - 1;
+  if (shape.seats < 1 || shape.seats > kMaxStageSeats ||
+      utility.shape(shape.seats) != shape.seats || utility.size() == 0)
+    throw py::value_error("utility: expected float [actions of seat 0, ..., seats], 1 to 8 seats");
+  check_finite(utility, "utility");
+  for (int s = 0; s < shape.seats; ++s) shape.actions[s] = static_cast<int>(utility.shape(s));
+  const RegretOptions options = options_of(iterations, method, linear, optimistic, seed);
+  if (options.method == Method::kExact && (shape.seats != 2 || fixed))
+    throw py::value_error("method: exact is for two seats that both choose");
+  std::array<const float*, kMaxStageSeats> kept{};
+  if (fixed) {
+    if (static_cast<int>(fixed->size()) != shape.seats)
+      throw py::value_error("fixed: expected an entry for each seat");
+    for (int s = 0; s < shape.seats; ++s) {
+      const auto& policy = (*fixed)[s];
+      if (!policy) continue;
+      if (policy->size() != shape.actions[s])
+        throw py::value_error("fixed[" + std::to_string(s) + "]: expected a probability an action");
+      kept[s] = policy->data();
+    }
+  }
+  std::vector<float> policy(shape.policy_size());
+  py::array_t<float> value(shape.seats);
+  float gap = 0;
+  const float* u = utility.data();
+  float* v = value.mutable_data();
+  {
+    const py::gil_scoped_release nogil;
+    StageSolver().solve(shape, u, options, policy.data(), v, &gap, fixed ? kept.data() : nullptr);
+  }
+  py::list policies;
+  const float* p = policy.data();
+  for (int s = 0; s < shape.seats; ++s) {
+    policies.append(py::array_t<float>(shape.actions[s], p));
+    p += shape.actions[s];
+  }
+  return Solved(py::make_tuple(policies, value, gap));
+}
+
+// Many games of equal shape: utility [games, actions of seat 0, ..., seats].
+ManySolved solve_stages(const Floats& utility, int iterations, const std::string& method,
+                        std::uint64_t seed) {
+  StageShape shape;
+  shape.seats = static_cast<int>(utility.ndim()) - 2;
+  if (shape.seats < 1 || shape.seats > kMaxStageSeats ||
+      utility.shape(shape.seats + 1) != shape.seats || utility.size() == 0)
+    throw py::value_error("utility: expected float [games, actions of seat 0, ..., seats]");
+  check_finite(utility, "utility");
+  for (int s = 0; s < shape.seats; ++s) shape.actions[s] = static_cast<int>(utility.shape(s + 1));
+  RegretOptions options = options_of(iterations, method, true, true, seed);
+  if (options.method == Method::kExact && shape.seats != 2)
+    throw py::value_error("method: exact is for two seats");
+  const py::ssize_t games = utility.shape(0);
+  py::array_t<float> policy({games, static_cast<py::ssize_t>(shape.policy_size())});
+  py::array_t<float> value({games, static_cast<py::ssize_t>(shape.seats)});
+  py::array_t<float> gap(games);
+  const float* u = utility.data();
+  float* p = policy.mutable_data();
+  float* v = value.mutable_data();
+  float* g = gap.mutable_data();
+  {
+    const py::gil_scoped_release nogil;
+    StageSolver solver;
+    for (py::ssize_t i = 0; i < games; ++i) {
+      options.seed = seed + static_cast<std::uint64_t>(i);
+      solver.solve(shape, u, options, p, v, g++);
+      u += shape.joints() * shape.seats;
+      p += shape.policy_size();
+      v += shape.seats;
+    }
+  }
+  return ManySolved(py::make_tuple(policy, value, gap));
+}
+
+ZeroSum zero_sum(const Doubles& matrix) {
+  if (matrix.ndim() != 2 || matrix.size() == 0)
+    throw py::value_error("matrix: expected float [m, n], the payoffs of the row player");
+  check_finite(matrix, "matrix");
+  const auto m = static_cast<int>(matrix.shape(0));
+  const auto n = static_cast<int>(matrix.shape(1));
+  py::array_t<double> row(m);
+  py::array_t<double> col(n);
+  const double* a = matrix.data();
+  double* r = row.mutable_data();
+  double* c = col.mutable_data();
+  double value = 0;
+  {
+    const py::gil_scoped_release nogil;
+    std::vector<double> tableau;
+    value = solve_zero_sum(a, m, n, r, c, tableau);
+  }
+  return ZeroSum(py::make_tuple(row, col, value));
+}
+
+const float* outcomes_of(const LeafSet& leaves, const Floats& outcomes) {
+  if (outcomes.ndim() != 2 || outcomes.shape(0) != leaves.leaves() ||
+      outcomes.shape(1) != leaves.slots() + 1)
+    throw py::value_error("outcomes: expected float32 [" + std::to_string(leaves.leaves()) + ", " +
+                          std::to_string(leaves.slots() + 1) + "]");
+  return outcomes.data();
+}
+
+Bytes encoded(const LeafSet& leaves, int n, auto&& write) {
+  Bytes out({static_cast<py::ssize_t>(n), static_cast<py::ssize_t>(v3_planes(leaves.slots())),
+             static_cast<py::ssize_t>(leaves.height()), static_cast<py::ssize_t>(leaves.width())});
+  auto* data = out.mutable_data();
+  const py::gil_scoped_release nogil;
+  write(data);
+  return out;
+}
+
+void check_boards(const Boards& boards) {
+  for (const Board* board : boards) {
+    if (board == nullptr) throw py::type_error("boards: None is not a State");
+  }
+}
+
+std::unique_ptr<StageGames> stage_games(const Boards& boards, int slots, int limit,
+                                        const std::optional<Floats>& priors) {
+  check_slots(slots);
+  if (limit < 1 || limit > 1 << 16) throw py::value_error("limit: expected 1 to 65536");
+  check_boards(boards);
+  if (priors &&
+      (priors->ndim() != 3 || priors->shape(0) != static_cast<py::ssize_t>(boards.size()) ||
+       priors->shape(1) != slots || priors->shape(2) != kMoves))
+    throw py::value_error("priors: expected float32 [boards, slots, 4]");
+  const float* p = priors ? priors->data() : nullptr;
+  auto games = std::make_unique<StageGames>(slots, limit);
+  const py::gil_scoped_release nogil;
+  games->load(boards, p);
+  return games;
+}
+
+GamesSolved solve_games(StageGames& games, const Floats& outcomes, int iterations,
+                        const std::string& method, bool logits, std::uint64_t seed) {
+  const float* given = outcomes_of(games.leaves(), outcomes);
+  const RegretOptions options = options_of(iterations, method, true, true, seed);
+  const py::ssize_t n = games.games();
+  const py::ssize_t slots = games.leaves().slots();
+  py::array_t<float> policy({n, slots, py::ssize_t{kMoves}});
+  py::array_t<float> outcome({n, slots + 1});
+  py::array_t<float> value({n, slots});
+  py::array_t<float> gap(n);
+  const StageResults out{policy.mutable_data(), outcome.mutable_data(), value.mutable_data(),
+                         gap.mutable_data()};
+  {
+    const py::gil_scoped_release nogil;
+    games.solve(given, logits, options, out);
+  }
+  return GamesSolved(py::make_tuple(policy, outcome, value, gap));
+}
+
+LinesValued plan_values(PlanLines& plans, const Floats& outcomes, bool logits) {
+  LeafSet& leaves = plans.leaves();
+  leaves.read(outcomes_of(leaves, outcomes), logits);
+  const py::ssize_t n = leaves.lines();
+  const py::ssize_t slots = leaves.slots();
+  py::array_t<float> outcome({n, slots + 1});
+  py::array_t<float> value({n, slots});
+  if (n > 0) {
+    std::copy_n(leaves.outcome(0), n * (slots + 1), outcome.mutable_data());
+    std::copy_n(leaves.utility(0), n * slots, value.mutable_data());
+  }
+  return LinesValued(py::make_tuple(outcome, value));
+}
+
+std::unique_ptr<PlanLines> plan_lines(const Board& board, const Plans& plans, int slots) {
+  check_slots(slots);
+  const int living = board.visit([](const auto& s) { return s.living(); });
+  if (plans.ndim() != 3 || plans.shape(1) != living || plans.shape(2) < 1)
+    throw py::value_error("plans: expected int8 [lines, living seats, turns]");
+  for (py::ssize_t i = 0; i < plans.size(); ++i) {
+    if (plans.data()[i] < 0 || plans.data()[i] >= kMoves)
+      throw py::value_error("plans: a move is 0 to 3");
+  }
+  const auto* p = plans.data();
+  auto lines = std::make_unique<PlanLines>(slots);
+  const py::gil_scoped_release nogil;
+  lines->load(board, p, static_cast<int>(plans.shape(0)), static_cast<int>(plans.shape(2)));
+  return lines;
+}
+
+void bind_solvers(py::module_& m) {
+  m.def("solve_stage", &solve_stage, py::arg("utility"), py::kw_only(), py::arg("iterations") = 256,
+        py::arg("method") = "auto", py::arg("linear") = true, py::arg("optimistic") = true,
+        py::arg("seed") = 0, py::arg("fixed") = py::none(),
+        "Regret matching on a one-shot game: utility float32 [actions of seat 0, ..., seats]. "
+        "Returns the average policies (a list of float32 arrays), their utilities float32 [seats] "
+        "and NashConv. `auto` samples beyond 256 joint actions; `exact` is the linear program of "
+        "two seats, taken as zero-sum; `fixed` has for each seat a policy to keep, or None.");
+  m.def("solve_stages", &solve_stages, py::arg("utility"), py::kw_only(),
+        py::arg("iterations") = 256, py::arg("method") = "auto", py::arg("seed") = 0,
+        "The same for many games of one shape, [games, actions of seat 0, ..., seats]: policies "
+        "float32 [games, actions of all seats], utilities [games, seats], NashConv [games].");
+  m.def("solve_zero_sum", &zero_sum, py::arg("matrix"),
+        "Optimal strategies and value of the game whose row player gets matrix [m, n].");
+}
+
+void bind_stages(py::module_& m) {
+  py::class_<StageGames>(m, "StageGames",
+                         "All joint moves of some boards, before food spawns. Slots are a board's "
+                         "living seats in order; outcomes are chances to win by slot, then that of "
+                         "a draw. One thread at a time.")
+      .def(py::init(&stage_games), py::arg("boards"), py::kw_only(), py::arg("slots"),
+           py::arg("limit") = kFullInformation, py::arg("priors") = py::none(),
+           "Candidates are the moves that are not certain death, where there are any. With more "
+           "than `limit` joint moves the least likely ones by `priors` float32 [boards, slots, 4] "
+           "are left out.")
+      .def_property_readonly("games", &StageGames::games)
+      .def_property_readonly(
+          "leaves", [](const StageGames& g) { return g.leaves().leaves(); },
+          "Number of successors in which the game goes on.")
+      .def_property_readonly(
+          "lines", [](const StageGames& g) { return g.leaves().lines(); },
+          "Number of all joint moves.")
+      .def_property_readonly(
+          "seats",
+          [](const StageGames& g) {
+            py::array_t<std::int8_t> out({py::ssize_t{g.games()}, py::ssize_t{g.leaves().slots()}});
+            g.seats(out.mutable_data());
+            return out;
+          },
+          "int8 [games, slots]: the seat in each slot, -1 for none.")
+      .def(
+          "encode_roots",
+          [](const StageGames& g) {
+            return encoded(g.leaves(), g.games(), [&](auto* out) { g.encode_roots(out); });
+          },
+          "Observations v3 of the boards: uint8 [games, planes, rows, cols].")
+      .def(
+          "encode",
+          [](const StageGames& g) {
+            return encoded(g.leaves(), g.leaves().leaves(),
+                           [&](auto* out) { g.leaves().encode(out); });
+          },
+          "Observations v3 of the open successors: uint8 [leaves, planes, rows, cols].")
+      .def("solve", &solve_games, py::arg("outcomes"), py::kw_only(), py::arg("iterations") = 256,
+           py::arg("method") = "auto", py::arg("logits") = true, py::arg("seed") = 0,
+           "Equilibria from float32 [leaves, slots + 1] (logits or probabilities over the leaf's "
+           "own slots): policy [games, slots, 4], outcome [games, slots + 1], utility [games, "
+           "slots], NashConv [games].")
+      .def(
+          "deepen",
+          [](const StageGames& g, int limit) {
+            auto deeper = std::make_unique<StageGames>(g.leaves().slots(), limit);
+            const py::gil_scoped_release nogil;
+            deeper->load_leaves(g);
+            return deeper;
+          },
+          py::arg("limit") = kFullInformation,
+          "The games of the open successors, one each, in their order.");
+
+  py::class_<PlanLines>(m, "PlanLines",
+                        "Boards after several turns of planned moves: int8 [lines, living seats, "
+                        "turns]. A line ends early with its game.")
+      .def(py::init(&plan_lines), py::arg("board"), py::arg("plans"), py::kw_only(),
+           py::arg("slots"))
+      .def_property_readonly("leaves", [](PlanLines& p) { return p.leaves().leaves(); })
+      .def_property_readonly("lines", [](PlanLines& p) { return p.leaves().lines(); })
+      .def(
+          "encode",
+          [](PlanLines& p) {
+            return encoded(p.leaves(), p.leaves().leaves(),
+                           [&](auto* out) { p.leaves().encode(out); });
+          },
+          "Observations v3 of the open ends: uint8 [leaves, planes, rows, cols].")
+      .def("values", &plan_values, py::arg("outcomes"), py::kw_only(), py::arg("logits") = true,
+           "Outcome [lines, slots + 1] and utility [lines, slots] of every line, over the slots of "
+           "the first board.");
+}
+
+Bytes encode_all(const Boards& boards, int slots) {
+  check_slots(slots);
+  check_boards(boards);
+  if (boards.empty()) throw py::value_error("boards: empty, expected at least one");
+  const int height = boards[0]->height();
+  const int width = boards[0]->width();
+  for (const Board* board : boards) {
+    const int living = board->visit([](const auto& s) { return s.living(); });
+    if (living > slots || board->height() != height || board->width() != width)
+      throw StateError(
+          "boards: expected boards of one size with at most as many living snakes as "
+          "slots");
+  }
+  const py::ssize_t planes = v3_planes(slots);
+  Bytes out(
+      {static_cast<py::ssize_t>(boards.size()), planes, py::ssize_t{height}, py::ssize_t{width}});
+  auto* data = out.mutable_data();
+  const py::gil_scoped_release nogil;
+  for (const Board* board : boards) {
+    board->visit([&](const auto& s) { encode_v3(s, slots, {data, height, width}); });
+    data += planes * height * width;
+  }
+  return out;
+}
+
+}  // namespace
+
+void bind_nash(py::module_& m) {
+  m.attr("MAX_SLOTS") = kMaxSlots;
+  m.def(
+      "all_seat_planes",
+      [](int slots) {
+        check_slots(slots);
+        return v3_planes(slots);
+      },
+      py::arg("slots"), "Planes of observation v3, which shows all seats.");
+  m.def(
+      "all_seat_scale",
+      [](int slots) {
+        check_slots(slots);
+        return v3_scale(slots);
+      },
+      py::arg("slots"), "Divisors of the planes of observation v3.");
+  m.attr("ALL_SEAT_COMMON") = static_cast<int>(kV3Common);
+  m.attr("ALL_SEAT_BLOCK") = static_cast<int>(kV3Slot);
+  m.def("encode_all", &encode_all, py::arg("boards"), py::kw_only(), py::arg("slots"),
+        "Observations v3 of boards of one size: uint8 [boards, planes, rows, cols]; row 0 is y = "
+        "0. The first planes are common to all; each slot then has a block of its own.");
+  bind_solvers(m);
+  bind_stages(m);
+}
+
+}  // namespace snakekit

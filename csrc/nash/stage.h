@@ -1,0 +1,83 @@
+// The games of one turn: every joint move of a batch of boards, and its equilibrium.
+//
+// Successors are the boards after the moves and before the map acts, so no food has spawned yet.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "leaves.h"
+#include "regret.h"
+
+namespace snakekit {
+
+// Results of a batch, by root and slot; slots without a snake stay 0.
+struct StageResults {
+  float* policy;   // [games, slots, 4]
+  float* outcome;  // [games, slots + 1], expected under the policies
+  float* value;    // [games, slots], expected utility
+  float* gap;      // [games], NashConv
+};
+
+class StageGames {
+ public:
+  // `limit`: most joint moves of one game; beyond it the least likely moves of the seats with most
+  // candidates are left out.
+  StageGames(int slots, int limit) : leaves_(slots), limit_(limit) {}
+
+  // Enumerates the joint moves of each board: moves that are not certain death where there are
+  // any, else legal ones. `priors` [boards, slots, 4], if given, tells which are likely.
+  // Throws StateError for boards of different sizes, more living snakes than slots, or fewer than
+  // two.
+  void load(const std::vector<const Board*>& boards, const float* priors);
+  // The open successors of `shallower`, one game each, in their order.
+  void load_leaves(const StageGames& shallower);
+
+  // `outcomes` [leaves, slots + 1], see LeafSet::read.
+  void solve(const float* outcomes, bool logits, const RegretOptions& options,
+             const StageResults& out);
+
+  void encode_roots(std::uint8_t* out) const;
+  [[nodiscard]] const LeafSet& leaves() const { return leaves_; }
+  [[nodiscard]] int games() const { return static_cast<int>(games_.size()); }
+  // Slots' seats [games, slots], -1 for none.
+  void seats(std::int8_t* out) const;
+
+ private:
+  struct Game {
+    Roster roster;
+    int first_line = 0;
+    StageShape shape;
+    std::array<std::array<std::int8_t, kMoves>, kMaxSlots> moves{};
+  };
+
+  template <class T>
+  void enumerate(const State<T>& s, const float* prior);
+  template <class T>
+  [[nodiscard]] Game candidates(const State<T>& s, const float* prior) const;
+  void write(const Game& game, const float* policy, std::size_t index, const StageResults& out);
+
+  LeafSet leaves_;
+  int limit_;
+  std::vector<State<Small>> small_;
+  std::vector<State<Large>> large_;
+  std::vector<Game> games_;
+  StageSolver solver_;
+  std::vector<float> utility_, policy_;
+};
+
+// The same kind of leaves for whole plans: a few turns of moves for every living seat.
+class PlanLines {
+ public:
+  explicit PlanLines(int slots) : leaves_(slots) {}
+
+  // Plays `plans` [lines, living seats, turns] from `board`; a line ends early with its game.
+  void load(const Board& board, const std::int8_t* plans, int lines, int turns);
+
+  LeafSet& leaves() { return leaves_; }
+
+ private:
+  LeafSet leaves_;
+};
+
+}  // namespace snakekit
