@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
+import msgspec
 import numpy as np
 from msgspec import Meta
 from numpy.typing import NDArray
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 from snakekit import core
 from snakekit.bench.inference_devices import (
     BACKENDS,
+    DEFAULT,
     Refusal,
     check_label,
     name_of,
@@ -25,7 +27,7 @@ from snakekit.bench.inference_devices import (
 from snakekit.bench.inference_report import section
 from snakekit.bench.output import Output, OutputConfig, ReportError, progress, refuse
 from snakekit.bench.report import Missing, Section
-from snakekit.runtime.backends import Backend, BackendError
+from snakekit.runtime.backends import Backend, BackendError, BackendOptions
 from snakekit.runtime.contract import ModelCard
 from snakekit.runtime.models import find_model
 from snakekit.runtime.options import OptionError, add_options, load
@@ -47,7 +49,7 @@ class InferenceConfig(OutputConfig, frozen=True, kw_only=True):
     backend: Annotated[
         tuple[Annotated[str, Meta(pattern=f"^({'|'.join(BACKENDS)})$")], ...],
         Meta(min_length=1, description="what to run them on"),
-    ] = BACKENDS
+    ] = DEFAULT
     batch: Annotated[
         tuple[Annotated[int, Meta(ge=1, le=4096)], ...],
         Meta(min_length=1, max_length=32, description="batch sizes"),
@@ -64,6 +66,25 @@ class InferenceConfig(OutputConfig, frozen=True, kw_only=True):
         float, Meta(ge=0, le=10_000, description="price of the machine, for the cost of moves")
     ] = 0.0
     seed: Annotated[int, Meta(ge=0, description="start of all random numbers")] = 1
+    spin: Annotated[bool, Meta(description="idle inference threads spin")] = False
+    device: Annotated[int, Meta(ge=0, le=63, description="number of the GPU")] = 0
+    engine_cache: Annotated[
+        str | None, Meta(description="folder of TensorRT engines; none: beside the model")
+    ] = None
+    triton_url: Annotated[
+        str, Meta(min_length=1, description="address of Triton Inference Server, gRPC")
+    ] = "127.0.0.1:8001"
+
+    @property
+    def options(self) -> BackendOptions:
+        """What of this the backends are told."""
+        return BackendOptions(
+            spin=self.spin,
+            device=self.device,
+            engine_cache=self.engine_cache,
+            triton_url=self.triton_url,
+            triton_timeout_ms=10_000,
+        )
 
 
 @dataclass
@@ -167,9 +188,11 @@ def open_cases(config: InferenceConfig) -> tuple[list[Case], list[Missing]]:
     taken: dict[tuple[str, str], Path] = {}
     for kind in config.backend:
         for path in files:
-            for threads in config.threads if kind in ("cpu", "openvino") else (1,):
+            for threads in config.threads if kind == "cpu" else (1,):
                 try:
-                    runner, card = open_backend(kind, path, threads)
+                    runner, card = open_backend(
+                        kind, path, msgspec.structs.replace(config.options, threads=threads)
+                    )
                 except Refusal as refusal:
                     if refusal.model_at_fault:
                         raise BackendError(str(refusal)) from None

@@ -1,21 +1,24 @@
 """Opening a model on a device, and proof that it is that device which runs it."""
 
-import importlib.util
 import re
 from pathlib import Path
 
 from snakekit.runtime import backends as runtime_backends
-from snakekit.runtime.backends import Backend, BackendError
+from snakekit.runtime.backends import Backend, BackendError, BackendOptions
 from snakekit.runtime.contract import ModelCard
 
-BACKENDS = ("cpu", "cuda", "tensorrt", "openvino")
-"""In the order of the report. A device stands here whether this program can use it or not."""
+BACKENDS = ("cpu", "cuda", "ort-tensorrt", "tensorrt", "tensorrt-rtx", "triton")
+"""In the order of the report."""
+DEFAULT = ("cpu", "cuda", "ort-tensorrt", "tensorrt")
+"""What is tried, and named as absent, when nothing else is asked for."""
 
 _ACTUAL = {
     "cpu": {"CPUExecutionProvider"},
     "cuda": {"CUDAExecutionProvider"},
-    "tensorrt": {"TensorrtExecutionProvider", "NvTensorRTRTXExecutionProvider", "tensorrt"},
-    "openvino": {"OpenVINOExecutionProvider", "openvino"},
+    "ort-tensorrt": {"TensorrtExecutionProvider"},
+    "tensorrt": {"tensorrt"},
+    "tensorrt-rtx": {"tensorrt-rtx"},
+    "triton": {"triton:onnxruntime", "triton:tensorrt"},
 }
 
 
@@ -27,16 +30,14 @@ class Refusal(RuntimeError):
         self.model_at_fault = model_at_fault
 
 
-def open_backend(kind: str, path: Path, threads: int) -> tuple[Backend, ModelCard]:
+def open_backend(kind: str, path: Path, options: BackendOptions) -> tuple[Backend, ModelCard]:
     """Open `path` on `kind` and nothing else.
 
     Raises:
         Refusal: not available here, or something else would run.
     """
-    if kind not in runtime_backends.BACKENDS:
-        raise Refusal(f"not available: {_absence(kind)}")
     try:
-        runner, card = runtime_backends.load_backend(kind, path, threads=threads)
+        runner, card = runtime_backends.load_backend(kind, path, options=options)
     except BackendError as error:
         # The processor runs every sound model, so there the model is to blame.
         fault = kind == "cpu" and str(error).startswith(f"{path.name}:")
@@ -59,12 +60,6 @@ def check_label(kind: str, runner: Backend) -> None:
     actual = runner.describe().actual
     if actual not in _ACTUAL[kind]:
         raise Refusal(f"refused: asked for {kind}, but {actual} runs")
-
-
-def _absence(kind: str) -> str:
-    if importlib.util.find_spec(kind) is None:
-        return f"the package {kind} is not installed, and this version has no {kind} backend"
-    return f"this version has no {kind} backend"
 
 
 def name_of(text: str) -> str:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _COLUMNS = ["model, backend", "batch", "threads", "p50 ms", "p90 ms", "p99 ms", "min ms"]
 _COLUMNS += ["CPU ms", "samples/s", "noise"]
-_GPUS = ("cuda", "tensorrt")
+_GPUS = ("cuda", "ort-tensorrt", "tensorrt", "tensorrt-rtx")
 
 
 def cost_per_million(price_per_hour: float, moves_per_s: float) -> float:

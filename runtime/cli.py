@@ -90,11 +90,12 @@ def _check_early(config: ServerConfig) -> None:
     """
     if config.mode == "search" or config.backend == "random":
         return
-    from snakekit.runtime.backends.ort import check_distribution
+    from snakekit.runtime.backends import check_installed
     from snakekit.runtime.models import find_model
 
-    check_distribution(config.backend)
-    find_model(config.model)
+    check_installed(config.backend, config)
+    if config.backend != "triton":
+        find_model(config.model)
 
 
 def _set_up_logs(config: ServerConfig) -> None:

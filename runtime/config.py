@@ -2,13 +2,14 @@
 
 from typing import Annotated, Literal
 
-import msgspec
 from msgspec import Meta
+
+from snakekit.runtime.backends.options import BackendOptions
 
 Mode = Literal["hybrid", "policy", "search"]
 
 
-class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
+class ServerConfig(BackendOptions, frozen=True, kw_only=True):
     """Everything that `snakekit serve` can be told."""
 
     host: Annotated[str, Meta(description="address to listen on; 0.0.0.0 is every IPv4 one")] = (
@@ -32,10 +33,11 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
         str | None, Meta(description="ONNX file, or name of a shipped model; none: the default")
     ] = None
     backend: Annotated[
-        Literal["cpu", "cuda", "random"],
+        Literal[
+            "cpu", "cuda", "ort-tensorrt", "tensorrt", "tensorrt-rtx", "triton", "check", "random"
+        ],
         Meta(description="what runs the policy; random needs no model"),
     ] = "cpu"
-    threads: Annotated[int, Meta(ge=1, le=64, description="threads of one inference")] = 1
     batch_sizes: Annotated[
         tuple[Annotated[int, Meta(ge=1, le=256)], ...],
         Meta(min_length=1, max_length=16, description="batch sizes to warm up; the last is most"),

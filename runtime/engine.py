@@ -110,7 +110,7 @@ class Engine:
                 proof=config.proof,
             )
         if self.policy_asked:
-            self._use(await LoadedModel.load(config, self._on_batch))
+            self._use(await LoadedModel.load(config, self._on_batch, self.metrics.compared))
         self._opened = True
 
     async def reload(self) -> float:
@@ -128,7 +128,7 @@ class Engine:
         self.reloading = True
         started = time.perf_counter()
         try:
-            loaded = await LoadedModel.load(self.config, self._on_batch)
+            loaded = await LoadedModel.load(self.config, self._on_batch, self.metrics.compared)
         except BackendError:
             self.metrics.reloads["refused"].inc()
             raise

@@ -47,9 +47,14 @@ class LoadedModel:
 
     @classmethod
     async def load(
-        cls, config: ServerConfig, on_batch: Callable[[BatchReport], None]
+        cls,
+        config: ServerConfig,
+        on_batch: Callable[[BatchReport], None],
+        on_compared: Callable[[int, int], None] | None = None,
     ) -> "LoadedModel":
         """Load, warm up and check in a thread that gives way to the event loop.
+
+        `on_compared` is that of `load_backend`.
 
         Raises:
             BackendError: the model or backend cannot be used.
@@ -57,7 +62,7 @@ class LoadedModel:
         thread = ThreadPoolExecutor(1, "load", initializer=yield_to_others)
         loop = asyncio.get_running_loop()
         try:
-            backend, card = await loop.run_in_executor(thread, open_checked, config)
+            backend, card = await loop.run_in_executor(thread, open_checked, config, on_compared)
         finally:
             thread.shutdown(wait=False)
         return cls(backend, card, config, on_batch)
@@ -96,14 +101,16 @@ class LoadedModel:
         self._backend.close()
 
 
-def open_checked(config: ServerConfig) -> tuple[Backend, ModelCard]:
+def open_checked(
+    config: ServerConfig, on_compared: Callable[[int, int], None] | None = None
+) -> tuple[Backend, ModelCard]:
     """Load a model and run it at every batch size it will be used with.
 
     Raises:
         BackendError: it cannot be used, or gives numbers that are not finite.
     """
     path = Path(config.model) if config.model else None
-    backend, card = load_backend(config.backend, path, threads=config.threads)
+    backend, card = load_backend(config.backend, path, options=config, on_compared=on_compared)
     for width, height in sorted({(11, 11), *card.boards[:4]}):
         row = core.State.new_game(width, height, ["a", "b"], 0).encode(card.encoder, [0])
         for size in config.batch_sizes:

@@ -118,6 +118,12 @@ class Metrics:
         }
         games = self._labelled("games_total", "Ended games by result, per seat.", ("result",))
         self.games = {result: games.labels(result) for result in RESULTS}
+        self.checked_positions = self._counter(
+            "check_positions_total", "Positions that two backends were compared on."
+        )
+        self.check_disagreements = self._counter(
+            "check_disagreements_total", "Positions that two backends answered differently."
+        )
         rejected = self._labelled("requests_rejected_total", "Requests refused.", ("cause",))
         dropped = self._labelled("records_dropped_total", "Requests not recorded.", ("cause",))
         self.records_dropped = {cause: dropped.labels(cause) for cause in DROPPED}
@@ -128,6 +134,11 @@ class Metrics:
     def fallback(self, stage: str, cause: str) -> None:
         """Count one fallback; `stage` and `cause` are of `STAGES` and `CAUSES`."""
         self.fallbacks[stage, cause].inc()
+
+    def compared(self, positions: int, disagreements: int) -> None:
+        """Count what the backend `check` compared; callable from any thread."""
+        self.checked_positions.inc(positions)
+        self.check_disagreements.inc(disagreements)
 
     def describe_model(self, card: ModelCard, info: BackendInfo) -> None:
         """Publish which model and backend run now."""

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from snakekit import core
-from snakekit.runtime.backends import Backend, load_backend
+from snakekit.runtime.backends import Backend, BackendOptions, load_backend
 from snakekit.runtime.contract import ModelCard
 
 
@@ -27,7 +27,8 @@ class Policy:
         Raises:
             BackendError: see `load_backend`.
         """
-        return cls(*load_backend(backend, Path(model) if model else None, threads=threads))
+        options = BackendOptions(threads=threads)
+        return cls(*load_backend(backend, Path(model) if model else None, options=options))
 
     def evaluate(
         self, state: core.State, seats: Sequence[int]

@@ -116,9 +116,11 @@ class CompactNet(Net):
 
     def forward(self, obs: Tensor) -> tuple[Tensor, Tensor]:
         """See `Net.forward`."""
-        marks = (obs[:, :2] > 0).to(torch.float32)
+        # Converted before anything else: GPUs convert bytes, but neither cut nor compare them.
+        planes = obs.to(torch.float32)
+        marks = (planes[:, :2] > 0).to(torch.float32)
         mask, head = marks[:, :1], marks[:, 1:2]
-        x = functional.relu(self.stem(obs.to(torch.float32) / self.scale)) * mask
+        x = functional.relu(self.stem(planes / self.scale)) * mask
         for block in self.blocks:
             x = block(x, mask)
         area = mask.sum((2, 3))

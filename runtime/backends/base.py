@@ -19,6 +19,8 @@ class BackendInfo(msgspec.Struct, frozen=True):
     requested: str
     actual: str
     precision: str
+    device: str = "CPU"
+    """What it runs on, such as the name of the GPU or the address of a server."""
 
 
 class Backend(Protocol):

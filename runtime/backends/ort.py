@@ -1,5 +1,7 @@
 """ONNX Runtime backends: the execution provider is an argument, and never silently another one."""
 
+import contextlib
+import io
 import re
 from importlib import metadata
 from pathlib import Path
@@ -9,17 +11,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from snakekit.runtime.backends.base import BackendError, BackendInfo, Outputs
-from snakekit.runtime.contract import (
-    CARD_KEY,
-    INPUT_NAME,
-    OUTPUT_NAMES,
-    CardError,
-    ModelCard,
-    load_card,
-)
+from snakekit.runtime.backends.options import BackendOptions
+from snakekit.runtime.contract import INPUT_NAME, OUTPUT_NAMES, CardError, ModelCard
 
-PROVIDERS = {"cpu": "CPUExecutionProvider", "cuda": "CUDAExecutionProvider"}
-_PACKAGE = {"cpu": "onnxruntime", "cuda": "onnxruntime-gpu"}
+PROVIDERS = {
+    "cpu": "CPUExecutionProvider",
+    "cuda": "CUDAExecutionProvider",
+    "ort-tensorrt": "TensorrtExecutionProvider",
+}
+_PACKAGE = {
+    "cpu": "onnxruntime",
+    "cuda": "'onnxruntime-gpu[cuda,cudnn]'",
+    "ort-tensorrt": "'snakekit[ort-tensorrt]'",
+}
 
 
 class OrtBackend:
@@ -60,7 +64,7 @@ def check_distribution(kind: str) -> None:
     """Refuse to go on with none or both of the ONNX Runtime distributions.
 
     Args:
-        kind: `cpu` or `cuda`; decides which package the fix names.
+        kind: one of `PROVIDERS`; decides which package the fix names.
 
     Raises:
         BackendError: with the commands that repair the installation.
@@ -79,12 +83,18 @@ def check_distribution(kind: str) -> None:
         )
 
 
-def open_model(path: Path, kind: str, threads: int) -> tuple[OrtBackend, ModelCard]:
+def open_model(path: Path, kind: str, card: ModelCard, options: BackendOptions) -> OrtBackend:
     """Open an ONNX file with the provider of `kind` alone.
 
+    Args:
+        path: the file.
+        kind: one of `PROVIDERS`.
+        card: the file's card.
+        options: threads, spinning, number of the GPU, folder of engines.
+
     Raises:
-        BackendError: provider missing, another provider chosen, or a file that is no such model.
-        CardError: no readable card in the file.
+        BackendError: provider missing, another provider chosen, or a file that cannot be loaded.
+        CardError: a file that does not fit its card.
     """
     import onnxruntime
 
@@ -94,36 +104,136 @@ def open_model(path: Path, kind: str, threads: int) -> tuple[OrtBackend, ModelCa
             f"backend {kind}: this ONNX Runtime has no {provider}; run: pip uninstall -y "
             f"onnxruntime onnxruntime-gpu && pip install {_PACKAGE[kind]}"
         )
-    session = _session(onnxruntime, path, kind, threads)
+    if kind == "ort-tensorrt":
+        check_tensorrt_major(Path(onnxruntime.__file__).parent)
+    session = _session(onnxruntime, path, kind, card, options)
     # ONNX Runtime appends the CPU provider by itself, so only the first entry tells.
     if session.get_providers()[:1] != [provider]:
         raise BackendError(
             f"backend {kind}: asked for {provider} and got {', '.join(session.get_providers())}; "
             "expected a working GPU and driver, or choose --backend cpu"
         )
-    card = load_card(session.get_modelmeta().custom_metadata_map.get(CARD_KEY), origin=path.name)
     _check_signature(session, card, path.name)
-    info = BackendInfo(requested=kind, actual=provider, precision=card.precision)
-    return OrtBackend(session, info), card
+    device = "CPU" if kind == "cpu" else f"GPU {options.device}"
+    return OrtBackend(session, BackendInfo(kind, provider, card.precision, device))
 
 
-def _session(onnxruntime: Any, path: Path, kind: str, threads: int) -> Any:
+def check_tensorrt_major(package: Path) -> None:
+    """Compare the TensorRT that is installed with the one that ONNX Runtime was linked to.
+
+    Args:
+        package: folder of the onnxruntime package.
+
+    Raises:
+        BackendError: TensorRT is missing or of another major version.
+    """
+    wanted = linked_tensorrt(package)
+    found = _version("tensorrt")
+    if found is not None and found.split(".")[0] == wanted:
+        # Importing it loads the libraries that the provider then finds by their names.
+        with contextlib.suppress(ImportError, OSError):
+            __import__("tensorrt")
+        return
+    raise BackendError(
+        f"backend ort-tensorrt: this ONNX Runtime is linked to TensorRT {wanted}, found "
+        f"{found or 'none'}; run: pip install 'tensorrt=={wanted}.*', or use --backend tensorrt"
+    )
+
+
+def linked_tensorrt(package: Path) -> str:
+    """Return the major version of TensorRT that the provider in `package` needs, such as `10`.
+
+    Raises:
+        BackendError: there is no such provider.
+    """
+    library = package / "capi" / "libonnxruntime_providers_tensorrt.so"
+    try:
+        found = re.search(rb"libnvinfer\.so\.(\d+)\0", library.read_bytes())
+    except OSError:
+        found = None
+    if found is None:
+        raise BackendError(
+            "backend ort-tensorrt: this ONNX Runtime has no TensorRT provider; "
+            f"run: pip install {_PACKAGE['ort-tensorrt']}"
+        )
+    return found.group(1).decode()
+
+
+def _version(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _session(
+    onnxruntime: Any, path: Path, kind: str, card: ModelCard, given: BackendOptions
+) -> Any:
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
+    options.intra_op_num_threads = given.threads
     options.inter_op_num_threads = 1
     # Spinning workers would burn the cores that the search needs.
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    options.add_session_config_entry("session.inter_op.allow_spinning", "0")
+    spin = "1" if given.spin else "0"
+    options.add_session_config_entry("session.intra_op.allow_spinning", spin)
+    options.add_session_config_entry("session.inter_op.allow_spinning", spin)
     options.log_severity_level = 4
+    missing = ""
+    if kind != "cpu":
+        # Without this a node that the GPU cannot run goes to the CPU, and each call crosses twice.
+        options.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
+        missing = _load_cuda(onnxruntime)
     try:
         session = onnxruntime.InferenceSession(
-            str(path), options, providers=[PROVIDERS[kind]], enable_fallback=0
+            str(path), options, providers=[_provider(kind, path, card, given)], enable_fallback=0
         )
     except Exception as error:
-        reason = re.sub(r"\s+", " ", str(error)).replace(str(path), path.name)[:200]
-        raise BackendError(f"{path.name}: ONNX Runtime cannot load it: {reason}") from None
+        reason = missing or re.sub(r"\s+", " ", str(error)).replace(str(path), path.name)[:200]
+        if kind == "cpu":
+            raise BackendError(f"{path.name}: ONNX Runtime cannot load it: {reason}") from None
+        raise BackendError(
+            f"backend {kind}: {PROVIDERS[kind]} cannot run {path.name} here: {reason}; expected a "
+            f"GPU, its driver and pip install {_PACKAGE[kind]}, or choose --backend cpu"
+        ) from None
     session.disable_fallback()
     return session
+
+
+def _load_cuda(onnxruntime: Any) -> str:
+    """Load the CUDA libraries of the nvidia packages; return the first one missing, or nothing.
+
+    The system's own libraries are found later on, so that a missing one need not be an error.
+    """
+    onnxruntime.set_default_logger_severity(4)
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said):
+        onnxruntime.preload_dlls()
+    return next((ln for ln in said.getvalue().splitlines() if ln.startswith("Failed")), "")
+
+
+def _provider(
+    kind: str, path: Path, card: ModelCard, given: BackendOptions
+) -> str | tuple[str, dict[str, str]]:
+    """Return the provider, and on GPUs its options, as ONNX Runtime wants them."""
+    name = PROVIDERS[kind]
+    if kind == "cpu":
+        return name
+    if kind == "cuda":
+        # TensorFloat-32 keeps 10 of 23 bits: a file in fp32 is to be computed in fp32.
+        return name, {"device_id": str(given.device), "use_tf32": "0"}
+    folder = Path(given.engine_cache) if given.engine_cache else path.parent
+    folder.mkdir(parents=True, exist_ok=True)
+    # The provider's own key does not hold the weights, so that it would load an engine of others.
+    key = f"{card.name}.{card.precision}.{card.weights_sha256[:16]}"
+    return name, {
+        "device_id": str(given.device),
+        "trt_engine_cache_enable": "1",
+        "trt_engine_cache_path": str(folder),
+        "trt_engine_cache_prefix": key,
+        "trt_timing_cache_enable": "1",
+        "trt_timing_cache_path": str(folder),
+        "trt_fp16_enable": "1" if card.precision == "fp16" else "0",
+        "trt_int8_enable": "1" if card.precision == "int8" else "0",
+    }
 
 
 def _check_signature(session: Any, card: ModelCard, origin: str) -> None:

@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 
 from snakekit.__main__ import main
-from snakekit.bench import inference, inference_devices
+from snakekit.bench import inference
 from snakekit.bench.inference import Case, InferenceConfig
 from snakekit.bench.inference_devices import Refusal, name_of, open_backend
 from snakekit.bench.inference_report import cost_per_million, section
 from snakekit.runtime import backends
-from snakekit.runtime.backends import BackendInfo
+from snakekit.runtime.backends import BackendInfo, BackendOptions
 from snakekit.runtime.backends.random_play import random_card
+from snakekit.runtime.backends.trt import package
 from snakekit.runtime.models import find_model
 
 
@@ -43,28 +44,27 @@ def fake(monkeypatch):
 
     def install(actual: str) -> FakeRunner:
         runner = FakeRunner(actual)
-        monkeypatch.setattr(backends, "BACKENDS", ("cpu", "cuda", "tensorrt", "openvino"))
         monkeypatch.setattr(
-            backends, "load_backend", lambda kind, path, threads: (runner, random_card())
+            backends, "load_backend", lambda kind, path, options: (runner, random_card())
         )
         return runner
 
     return install
 
 
-@pytest.mark.parametrize("kind", ["cuda", "tensorrt", "openvino"])
+@pytest.mark.parametrize("kind", ["cuda", "ort-tensorrt", "tensorrt", "triton"])
 def test_a_device_that_fell_back_is_refused_and_closed(fake, kind):
     runner = fake("CPUExecutionProvider")
     with pytest.raises(Refusal, match=f"asked for {kind}, but CPUExecutionProvider runs"):
-        open_backend(kind, Path("x.onnx"), 1)
+        open_backend(kind, Path("x.onnx"), BackendOptions())
     assert runner.closed
 
 
 def test_tensorrt_that_runs_on_cuda_is_refused(fake):
     fake("CUDAExecutionProvider")
-    assert open_backend("cuda", Path("x.onnx"), 1)
+    assert open_backend("cuda", Path("x.onnx"), BackendOptions())
     with pytest.raises(Refusal):
-        open_backend("tensorrt", Path("x.onnx"), 1)
+        open_backend("tensorrt", Path("x.onnx"), BackendOptions())
 
 
 def test_a_refused_device_is_a_row_that_says_why(fake):
@@ -108,7 +108,7 @@ def test_every_cell_of_the_grid_is_measured(tmp_path, capsys):
         assert by_name[f"{start}.cost_per_million"]["value"] == pytest.approx(100 / rate)
         assert p50["params"]["actual"] == "CPUExecutionProvider"
     absent = {m["what"] for m in report["not_measured"]}
-    assert {"inference tensorrt", "inference openvino"} <= absent
+    assert {"inference tensorrt", "inference ort-tensorrt"} <= absent
     assert "not measured: inference tensorrt: not available" in capsys.readouterr().out
 
 
@@ -165,10 +165,9 @@ def test_names_are_one_part_of_a_dotted_name(text, expected):
 
 
 def test_absent_packages_are_named(monkeypatch):
-    monkeypatch.setattr(inference_devices.importlib.util, "find_spec", lambda name: None)
-    monkeypatch.setattr(backends, "BACKENDS", ("cpu",))
-    with pytest.raises(Refusal, match="the package tensorrt is not installed"):
-        open_backend("tensorrt", Path("x.onnx"), 1)
+    monkeypatch.setattr(package.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(Refusal, match="not available: tensorrt is not installed; run: pip"):
+        open_backend("tensorrt", Path("x.onnx"), BackendOptions())
 
 
 @pytest.mark.parametrize(
@@ -183,7 +182,7 @@ def test_absent_packages_are_named(monkeypatch):
         (["--compare", "no-such.json"], "no-such.json: cannot be read"),
         (["--fail-on-regression"], "--compare FILE"),
         (["--json", "."], "is a folder"),
-        (["--backend", "openvino"], "openvino: not available"),
+        (["--backend", "triton", "--triton-url", "127.0.0.1:1"], "triton: not available"),
     ],
 )
 def test_bad_input_is_one_sentence_and_exit_2(args, words, capsys):

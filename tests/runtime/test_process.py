@@ -146,24 +146,15 @@ def test_serving_imports_no_training_package() -> None:
     assert done.stdout.strip() == "[]"
 
 
-def test_opening_a_model_imports_no_training_package(tmp_path: Any) -> None:
+def test_opening_a_model_imports_no_training_package() -> None:
     pytest.importorskip("onnxruntime", reason="needs ONNX Runtime")
     code = (
-        "import sys\n"
-        "from snakekit.runtime.backends import BackendError, load_backend\n"
-        "from pathlib import Path\n"
-        "try:\n    load_backend('cpu', Path(sys.argv[1]))\n"
-        "except BackendError as error:\n    assert 'cannot load' in str(error), error\n"
+        "import sys\nfrom snakekit.runtime.backends import load_backend\nload_backend('cpu')\n"
+        "bad = {'torch', 'onnx', 'safetensors', 'tensorrt', 'tritonclient', 'cuda'}\n"
         "assert 'onnxruntime' in sys.modules\n"
-        "print(sorted({'torch', 'onnx', 'safetensors'} & set(sys.modules)))"
+        "print(sorted(bad & {name.split('.')[0] for name in sys.modules}))"
     )
-    path = tmp_path / "m.onnx"
-    path.write_bytes(b"not a model")
     done = subprocess.run(
-        [sys.executable, "-c", code, str(path)],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
     )
     assert done.stdout.strip() == "[]"

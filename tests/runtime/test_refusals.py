@@ -47,7 +47,7 @@ def test_neither_onnxruntime(monkeypatch: pytest.MonkeyPatch, capfd: Any) -> Non
     lines = capfd.readouterr().err.splitlines()
     assert len(lines) == 1
     assert "not installed; run: pip install onnxruntime" in lines[0]
-    with pytest.raises(BackendError, match="pip install onnxruntime-gpu"):
+    with pytest.raises(BackendError, match="pip install 'onnxruntime-gpu"):
         ort.check_distribution("cuda")
 
 
@@ -167,7 +167,7 @@ def test_a_file_that_is_no_model(tmp_path: Path) -> None:
     pytest.importorskip("onnxruntime", reason="needs ONNX Runtime")
     path = tmp_path / "m.onnx"
     path.write_bytes(b"not a model")
-    with pytest.raises(BackendError, match=r"m\.onnx: ONNX Runtime cannot load it") as error:
+    with pytest.raises(BackendError, match=r"m\.onnx: not an ONNX file; expected a model") as error:
         load_backend("cpu", path)
     assert str(tmp_path) not in str(error.value)
 
@@ -191,7 +191,7 @@ class FakeSession:
     """Says that it runs on the CPU, whatever it was asked for."""
 
     def __init__(self, *_: Any, **options: Any) -> None:
-        assert options["providers"] == ["CUDAExecutionProvider"]
+        assert options["providers"][0][0] == "CUDAExecutionProvider"
         assert options["enable_fallback"] == 0
 
     def get_providers(self) -> list[str]:
@@ -225,5 +225,5 @@ def test_models_are_found_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert find_model(str(shipped)) == shipped
     with pytest.raises(BackendError, match="no file nosuch"):
         find_model("nosuch")
-    with pytest.raises(BackendError, match="expected one of cpu, cuda, random"):
+    with pytest.raises(BackendError, match="expected one of cpu, cuda, ort-tensorrt, tensorrt"):
         load_backend("tpu")

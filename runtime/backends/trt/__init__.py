@@ -1,0 +1,1 @@
+"""TensorRT: one builder and one runner for `tensorrt` and `tensorrt-rtx`, which share their API."""
