@@ -35,6 +35,8 @@ from snakekit.runtime.contract import CARD_KEY, CardError, ModelCard, dump_card,
 from snakekit.trainer.model import Net, build
 
 FORMAT = 1
+CHECKPOINTS = "checkpoints"
+"""Folder of a run that holds them."""
 STATE_FILE = "state.json"
 WEIGHTS = "weights"
 OPTIMIZER = "optimizer"
@@ -329,7 +331,7 @@ def latest(folder: Path) -> Path:
     """
     if (folder / STATE_FILE).exists():
         return folder
-    for place in (folder / "checkpoints", folder):
+    for place in (folder / CHECKPOINTS, folder):
         found = sorted(p for p in place.glob("step-*") if (p / STATE_FILE).is_file())
         if found:
             return found[-1]

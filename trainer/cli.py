@@ -1,12 +1,11 @@
 """`snakekit train METHOD`: a table of methods, each with its own options."""
 
 import argparse
-import signal
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType, MappingProxyType
+from types import MappingProxyType
 
 from rich.console import Console
 from rich.table import Table
@@ -26,30 +25,6 @@ class Method:
     summary: str
     add_arguments: Callable[[argparse.ArgumentParser], None]
     run: Callable[[argparse.Namespace], int]
-
-
-class StopFlag:
-    """Turns true at the first Ctrl-C or SIGTERM; the second one has its usual effect."""
-
-    def __init__(self, console: Console) -> None:
-        """Take over both signals."""
-        self._set = False
-        self._console = console
-        self._before = {s: signal.signal(s, self._note) for s in (signal.SIGINT, signal.SIGTERM)}
-
-    def _note(self, number: int, frame: FrameType | None) -> None:
-        self._set = True
-        self.restore()
-        self._console.print("stopping; once more stops without saving")
-
-    def restore(self) -> None:
-        """Give both signals back."""
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
-
-    def __call__(self) -> bool:
-        """Return whether a signal has come."""
-        return self._set
 
 
 def _imitation_arguments(parser: argparse.ArgumentParser) -> None:
@@ -74,7 +49,9 @@ def _imitation(args: argparse.Namespace) -> int:
     import msgspec
 
     from snakekit.trainer import imitation
-    from snakekit.trainer.run import CHECKPOINTS, RunFolder
+    from snakekit.trainer.checkpoint import CHECKPOINTS
+    from snakekit.trainer.run import RunFolder
+    from snakekit.trainer.stopping import StopFlag
     from snakekit.trainer.watch import Watch
 
     console = Console(stderr=True)
@@ -108,6 +85,18 @@ def _imitation(args: argparse.Namespace) -> int:
     if not done:
         console.print(f"stopped; continue with: snakekit train imitation --resume {folder.shown()}")
     return FINISHED if done else STOPPED
+
+
+def _ppo_arguments(parser: argparse.ArgumentParser) -> None:
+    from snakekit.trainer.ppo.command import add_arguments
+
+    add_arguments(parser)
+
+
+def _ppo(args: argparse.Namespace) -> int:
+    from snakekit.trainer.ppo.command import run
+
+    return run(args)
 
 
 def _evaluate_arguments(parser: argparse.ArgumentParser) -> None:
@@ -169,6 +158,9 @@ METHODS = MappingProxyType(
     {
         "imitation": Method(
             "learn from the alpha-beta search's answers", _imitation_arguments, _imitation
+        ),
+        "ppo": Method(
+            "proximal policy optimization by self-play in a league", _ppo_arguments, _ppo
         ),
         "evaluate": Method(
             "play a checkpoint's bare policy against built-in players",

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from snakekit.trainer.contest import Chooser, contest
+from snakekit.trainer.generate import Cancelled
 from snakekit.trainer.scenario import Scenario
 from snakekit.trainer.stats import block_interval
 
@@ -162,12 +163,16 @@ def run_gate(
     rivals: Sequence[Chooser],
     needed: float,
     *,
-    told: Callable[[int], None] = lambda games: None,
+    stop: Callable[[], bool] = lambda: False,
 ) -> Gate:
-    """Play all jobs here, one after the other; `told` hears of the games played so far."""
-    played, done = [], 0
+    """Play all jobs here, one after the other.
+
+    Raises:
+        Cancelled: `stop()`, asked before each job, was true.
+    """
+    played = []
     for job in jobs:
+        if stop():
+            raise Cancelled
         played.append(play_job(job, candidate, rivals))
-        done += job.games
-        told(done)
     return judge(jobs, played, needed)

@@ -7,6 +7,7 @@ does can reach them. Each is written once, as `league/<sha256>.safetensors` besi
 checkpoints, which name it.
 """
 
+import json
 import os
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
@@ -19,7 +20,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 
-from snakekit.trainer.checkpoint import CheckpointError, hash_weights
+from snakekit.trainer.checkpoint import CHECKPOINTS, STATE_FILE, CheckpointError, hash_weights
 from snakekit.trainer.contest import BUILTIN
 
 LEARNER = 0
@@ -113,6 +114,12 @@ class League:
             seats[seat] = self.opponent(generator)
         return seats
 
+    def bare(self) -> "League":
+        """Return a copy that can draw but holds no weights."""
+        copied = League.__new__(League)
+        copied.rules, copied.entries, copied.weights = self.rules, list(self.entries), {}
+        return copied
+
     def name(self, number: int) -> str:
         """Return what an opponent is called in figures."""
         return self.rules.builtins[-1 - number] if number < 0 else f"best-{number}"
@@ -180,6 +187,15 @@ def prune(run: Path, named: Collection[str]) -> None:
     for path in (run / FOLDER).glob("*.safetensors"):
         if path.stem not in named:
             path.unlink(missing_ok=True)
+
+
+def prune_unnamed(run: Path) -> None:
+    """Delete the league files of `run` that none of its checkpoints names."""
+    named: set[str] = set()
+    for path in (run / CHECKPOINTS).glob(f"step-*/{STATE_FILE}"):
+        counters = json.loads(path.read_bytes())["counters"]
+        named |= {row["sha256"] for row in counters.get(FOLDER, [])}
+    prune(run, named)
 
 
 def check_builtins(names: Sequence[str]) -> None:

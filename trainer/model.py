@@ -16,7 +16,10 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from snakekit import core
+from snakekit.trainer.canonical import face_up, headings, turn_back
 
+CANONICAL = "canonical"
+"""Option 0 or 1 of every architecture: turn each board so that the own snake faces up."""
 LEAK = 0.01
 ARTICLE_PLANES = 17
 ARTICLE_VIEW = 23
@@ -28,6 +31,8 @@ class Net(nn.Module):
     """A network with the shared input and outputs; `scale` is its divisor for each plane."""
 
     scale: Tensor
+    canonical = False
+    """Whether boards are turned so that the own snake faces up, see `canonical.py`."""
 
     def __init__(self, scale: Sequence[float]) -> None:
         """Keep `scale` (one positive divisor a plane) as part of the weights."""
@@ -38,6 +43,22 @@ class Net(nn.Module):
 
     def forward(self, obs: Tensor) -> tuple[Tensor, Tensor]:
         """Return (`policy` `[N, 4]` logits, `value` `[N, 1]` in -1..1) for uint8 `obs`."""
+        if not self.canonical:
+            return self.answer(obs)
+        planes = obs.to(torch.float32)
+        heading = headings(*self.own_snake(planes))
+        policy, value = self.answer(face_up(planes, heading))
+        return turn_back(policy, heading), value
+
+    def answer(self, obs: Tensor) -> tuple[Tensor, Tensor]:
+        """Return what `forward` does, for boards that are turned already if they are to be."""
+        raise NotImplementedError
+
+    def own_snake(self, planes: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the own segments' numbers from the tail and the own head, `[N, rows, cols]`.
+
+        `planes` is the observation as float32, not scaled.
+        """
         raise NotImplementedError
 
 
@@ -65,13 +86,18 @@ class ArticleNet(Net):
             assert isinstance(layer, nn.Conv2d | nn.Linear)
             nn.init.kaiming_normal_(layer.weight, a=LEAK, nonlinearity="leaky_relu")
 
-    def forward(self, obs: Tensor) -> tuple[Tensor, Tensor]:
-        """See `Net.forward`."""
+    def answer(self, obs: Tensor) -> tuple[Tensor, Tensor]:
+        """See `Net.answer`."""
         x = obs.to(torch.float32) / self.scale
         for conv in self.convs:
             x = functional.leaky_relu(conv(x), LEAK)
         x = functional.leaky_relu(self.hidden(x.flatten(1)), LEAK)
         return self.policy(x), torch.tanh(self.value(x))
+
+    def own_snake(self, planes: Tensor) -> tuple[Tensor, Tensor]:
+        """See `Net.own_snake`. Planes 8 and 9 mark the bodies of the others."""
+        own = (planes[:, 8] + planes[:, 9] == 0).to(torch.float32)
+        return planes[:, 2] * own, planes[:, 6]
 
 
 class Block(nn.Module):
@@ -114,8 +140,12 @@ class CompactNet(Net):
         self.value = nn.Linear(hidden, 1)
         self.policy = nn.Linear(hidden, 4)
 
-    def forward(self, obs: Tensor) -> tuple[Tensor, Tensor]:
-        """See `Net.forward`."""
+    def own_snake(self, planes: Tensor) -> tuple[Tensor, Tensor]:
+        """See `Net.own_snake`."""
+        return planes[:, 2], planes[:, 1]
+
+    def answer(self, obs: Tensor) -> tuple[Tensor, Tensor]:
+        """See `Net.answer`."""
         # Converted before anything else: GPUs convert bytes, but neither cut nor compare them.
         planes = obs.to(torch.float32)
         marks = (planes[:, :2] > 0).to(torch.float32)
@@ -141,7 +171,7 @@ class NetKind:
     make: Callable[..., Net]
     """Called with the plane scale and the options by keyword."""
     options: Mapping[str, int]
-    """Every option with its default."""
+    """Every option with its default, `CANONICAL` aside, which every architecture has."""
 
 
 NETS: Mapping[str, NetKind] = MappingProxyType(
@@ -170,10 +200,16 @@ def build(net: str, options: Mapping[str, int] | None = None) -> Net:
         ValueError: an unknown net or option, or an option out of range.
     """
     kind = kind_of(net)
-    unknown = set(options or {}) - set(kind.options)
+    given = dict(options or {})
+    canonical = given.pop(CANONICAL, 0)
+    unknown = set(given) - set(kind.options)
     if unknown:
         raise ValueError(f"net {net!r} has no option {', '.join(sorted(unknown))}")
-    return kind.make(core.PLANE_SCALE[kind.encoder], **{**kind.options, **(options or {})})
+    if canonical not in (0, 1):
+        raise ValueError(f"{CANONICAL} must be 0 or 1, got {canonical}")
+    model = kind.make(core.PLANE_SCALE[kind.encoder], **{**kind.options, **given})
+    model.canonical = bool(canonical)
+    return model
 
 
 def count_parameters(model: nn.Module) -> int:

@@ -19,9 +19,8 @@ import msgspec
 from torch.utils.tensorboard import SummaryWriter
 
 from snakekit.trainer import checkpoint as store
-from snakekit.trainer.checkpoint import Checkpoint
+from snakekit.trainer.checkpoint import CHECKPOINTS, Checkpoint
 
-CHECKPOINTS = "checkpoints"
 METRICS = "metrics.jsonl"
 EVENTS = "events.jsonl"
 

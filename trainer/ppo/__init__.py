@@ -1,0 +1,1 @@
+"""Proximal policy optimization by self-play in a league."""

@@ -1,0 +1,30 @@
+"""Ctrl-C and SIGTERM as a question that long work asks itself."""
+
+import signal
+from types import FrameType
+
+from rich.console import Console
+
+
+class StopFlag:
+    """Turns true at the first Ctrl-C or SIGTERM; the second one has its usual effect."""
+
+    def __init__(self, console: Console) -> None:
+        """Take over both signals."""
+        self._set = False
+        self._console = console
+        self._before = {s: signal.signal(s, self._note) for s in (signal.SIGINT, signal.SIGTERM)}
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        self._set = True
+        self.restore()
+        self._console.print("stopping; once more stops without saving")
+
+    def restore(self) -> None:
+        """Give both signals back."""
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def __call__(self) -> bool:
+        """Return whether a signal has come."""
+        return self._set
