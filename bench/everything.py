@@ -75,7 +75,7 @@ def _measures(config: AllConfig) -> dict[str, Callable[[], Section]]:
         core = replace(core, windows=3, seconds=0.02)
         grid = replace(grid, seconds=1.0, rounds=3, batch=(1, 8), threads=(1,))
         searches = replace(searches, positions=1, rounds=3, searches=5)
-        requests = replace(requests, requests=30, load_requests=30)
+        requests = replace(requests, requests=30, seconds=0.3, games=4, clients=4)
     return {
         "rules": lambda: rules.measure_rules(core),
         "encoder": lambda: rules.measure_encoder(core),

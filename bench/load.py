@@ -275,6 +275,15 @@ class Sample:
             words = f"{answer.kind.value}: {answer.detail}" if answer.detail else answer.kind.value
             self.faults[words] = self.faults.get(words, 0) + 1
 
+    def add(self, other: "Sample") -> None:
+        """Add what came after."""
+        self.answers_ms += other.answers_ms
+        self.refusals_ms += other.refusals_ms
+        self.lag_ms += other.lag_ms
+        self.seconds += other.seconds
+        for words, count in other.faults.items():
+            self.faults[words] = self.faults.get(words, 0) + count
+
     @property
     def moves(self) -> int:
         """Requests sent."""
@@ -290,13 +299,15 @@ class Sample:
         return percentile(self.answers_ms, share)
 
 
-async def closed_loop(players: list[Player], client: Client, seconds: float) -> Sample:
-    """Let each player ask again as soon as it is answered."""
+async def closed_loop(
+    players: list[Player], client: Client, seconds: float, *, moves: float = math.inf
+) -> Sample:
+    """Let each player ask again as soon as it is answered, up to `moves` times altogether."""
     sample = Sample()
     end = time.perf_counter() + seconds
 
     async def play(player: Player) -> None:
-        while time.perf_counter() < end:
+        while time.perf_counter() < end and sample.moves < moves:
             answer, busy = await client.ask(await player.next_move())
             player.latency_ms = int(answer.latency_ms)
             sample.count(answer, busy=busy)

@@ -90,12 +90,13 @@ def test_a_server_is_started_measured_and_stopped(tmp_path, monkeypatch):
 
     monkeypatch.setattr(served.subprocess, "Popen", watch)
     path = tmp_path / "figures.json"
-    options = ["--requests", "30", "--load-requests", "28", "--clients", "2"]
+    options = ["--requests", "30", "--seconds", "0.5", "--clients", "2", "--games", "3"]
     assert main(["bench", "server", *options, "--json", str(path)]) == 0
     by_name = {r["name"]: r for r in json.loads(path.read_text())["results"]}
     assert by_name["server.policy.p50_ms"]["samples"] == 30
     assert by_name["server.policy.moves_per_s"]["value"] > 1
-    assert by_name["server.policy.moves_per_s"]["params"]["clients"] == 2
+    assert by_name["server.policy.moves_per_s"]["params"]["games"] == 2
+    assert by_name["server.policy.games.misses"]["value"] == 0
     assert "server.policy.own_p99_bound_ms" in by_name
     serving = [process for process in started if "serve" in process.args]
     assert len(serving) == 1

@@ -11,7 +11,7 @@ from fake_snake import FakeSnake
 from snakekit.__main__ import main
 from snakekit.bench.game_options import MapName
 from snakekit.bench.play import PlayConfig
-from snakekit.bench.server import read_buckets
+from snakekit.bench.scenarios import read_buckets
 from snakekit.core import MAPS, RULESETS
 
 
@@ -125,7 +125,7 @@ async def test_bench_server(
 ) -> None:
     report = tmp_path / "server.json"
     args = ["bench", "server", "--url", snake.url, "--requests", "40", "--json", str(report)]
-    args += ["--load-requests", "0"]
+    args += ["--scenario", "single"]
     code = await asyncio.to_thread(main, args)
     captured = capsys.readouterr()
     assert code == 0, captured.err
