@@ -137,7 +137,6 @@ class Load:
         self._games = games
         self._timeout_ms = timeout_ms
         self._metrics_url = metrics_url
-        self._rate = math.nan
 
     def close(self) -> None:
         """Close all connections."""
@@ -202,7 +201,6 @@ class Load:
                 sample = await closed_loop(players, self._client, seconds / PARTS)
                 rates.append(sample.per_second)
                 whole.add(sample)
-        self._rate = whole.per_second
         facts: dict[str, float | int | str] = {"games": clients, "seconds": seconds}
         figures = [
             Figure(
@@ -238,17 +236,18 @@ class Load:
     async def overload(self, seconds: float, clients: int) -> Outcome:
         """Ask for four times what the server can answer, whatever becomes of it."""
         players = self._players(OVER_PLAYERS, "overload")
-        if math.isnan(self._rate):
-            some = self._players(clients, "probe")
-            self._rate = (await closed_loop(some, self._client, PROBE_S)).per_second
+        some = self._players(clients, "probe")
+        rate = (await closed_loop(some, self._client, PROBE_S)).per_second
         before = memory_mb(await self._metrics())
         with quiet():
-            sample = await open_loop(players, self._client, seconds, per_second=OVER * self._rate)
+            sample = await open_loop(players, self._client, seconds, per_second=OVER * rate)
+        self._client.close()
         await asyncio.sleep(SETTLE_S)
         after = memory_mb(await self._metrics())
         late = sum(sample.faults.values())
         facts: dict[str, float | int | str] = {
             "asked_per_s": round(sample.moves / sample.seconds, 1),
+            "saturation_per_s": round(rate, 1),
             "seconds": seconds,
             "refused": len(sample.refusals_ms),
             "generator_lag_p99_ms": round(percentile(sample.lag_ms, 0.99), 3),

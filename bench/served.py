@@ -1,6 +1,7 @@
 """A `snakekit serve` in a process of its own, for as long as something measures it."""
 
 import contextlib
+import os
 import re
 import subprocess
 import sys
@@ -30,8 +31,12 @@ class Served:
 
 
 @contextlib.contextmanager
-def served(options: list[str]) -> Iterator[Served]:
+def served(options: list[str], *, cpus: set[int] | None = None) -> Iterator[Served]:
     """Run `snakekit serve` with `options` on free ports of the loopback address.
+
+    Args:
+        options: of the command.
+        cpus: the cores that it may use, where the system can tell it so.
 
     Raises:
         ServedError: it ended at once or was not ready within `START_S` seconds.
@@ -40,6 +45,8 @@ def served(options: list[str]) -> Iterator[Served]:
     command += ["--metrics-port", "0", "--log-level", "error", *options]
     with tempfile.TemporaryFile("w+") as errors:
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True)
+        if cpus is not None and hasattr(os, "sched_setaffinity"):
+            os.sched_setaffinity(process.pid, cpus)
         try:
             yield _ready(process, errors)
         finally:

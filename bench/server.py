@@ -9,6 +9,7 @@ import argparse
 import asyncio
 import contextlib
 import math
+import os
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
@@ -107,8 +108,8 @@ def measure(config: ServerConfig) -> Section:
     rows: list[list[str]] = []
     series: list[Series] = []
     games = scripts(_GAMES, seed=config.seed, snakes=config.snakes, timeout_ms=config.timeout_ms)
-    for mode, chosen in _by_mode(config).items():
-        with _place(config, mode) as (url, metrics_url):
+    for (mode, alone), chosen in _by_server(config).items():
+        with _place(config, mode, alone=alone) as (url, metrics_url):
             found = asyncio.run(_measure(config, chosen, games, url, metrics_url))
         for scenario, outcome in found.items():
             _add(config, section, rows, mode, scenario, outcome)
@@ -120,22 +121,32 @@ def measure(config: ServerConfig) -> Section:
     return section
 
 
-def _by_mode(config: ServerConfig) -> dict[Mode, list[Scenario]]:
-    """Return the scenarios by the mode of the server that each wants."""
-    found: dict[Mode, list[Scenario]] = {}
+def _by_server(config: ServerConfig) -> dict[tuple[Mode, bool], list[Scenario]]:
+    """Return the scenarios by the server that each wants: its mode, and whether on its own core."""
+    found: dict[tuple[Mode, bool], list[Scenario]] = {}
     for scenario in config.scenario:
         mode = _SOAK_MODE if scenario == "soak" and not config.url else config.mode
-        found.setdefault(mode, []).append(scenario)
+        found.setdefault((mode, scenario == "overload"), []).append(scenario)
     return found
 
 
 @contextlib.contextmanager
-def _place(config: ServerConfig, mode: Mode) -> Iterator[tuple[str, str]]:
+def _place(config: ServerConfig, mode: Mode, *, alone: bool) -> Iterator[tuple[str, str]]:
+    """Give a running server; `alone` keeps it and this process on cores of their own.
+
+    Else the generator, which needs a core for four times the saturation, takes what it measures.
+    """
     if config.url:
         yield config.url, config.metrics_url
         return
     options = ["--mode", mode, *(["--model", config.model] if config.model else [])]
-    with served(options) as place:
+    mine = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set()
+    theirs = {min(mine)} if alone and len(mine) > 1 else None
+    with contextlib.ExitStack() as stack:
+        place = stack.enter_context(served(options, cpus=theirs))
+        if theirs is not None:
+            os.sched_setaffinity(0, mine - theirs)
+            stack.callback(os.sched_setaffinity, 0, mine)
         yield place.url, config.metrics_url or place.metrics_url
 
 

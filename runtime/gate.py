@@ -21,7 +21,7 @@ from snakekit.runtime.metrics import Metrics
 
 BURST = 8
 """Moves begun in one round of the event loop; the next come in the next round, in order."""
-WAIT_SHARE = 0.3
+WAIT_SHARE = 0.2
 """A move whose turn is reckoned to come after this share of its timeout is refused."""
 FIRST_COST_S = 0.001
 """Time between two moves begun under load, before it has been measured."""
@@ -114,7 +114,8 @@ class Gatekeeper:
         self._read_timeout_s, self._keepalive_s = read_timeout_s, keepalive_s
         self._limit = connections
         self._gates: dict[State, dict[Gate, None]] = {state: {} for state in State}
-        self._queue: deque[Callable[[], bool]] = deque()
+        self._queue: deque[tuple[float, Callable[[], bool]]] = deque()
+        """When each move came, and what begins it."""
         self._begun = 0
         self._cost_s = FIRST_COST_S
         self._turn_at = 0.0
@@ -164,11 +165,15 @@ class Gatekeeper:
             begin: called at its turn; returns False if nobody waits for it any more.
             timeout_ms: the time that its game allows.
         """
+        now = self.clock()
         wait_s = (len(self._queue) + 1) * self._cost_s
+        if self._queue:
+            # What the first has waited is known, and the last will hardly wait less.
+            wait_s = max(wait_s, now - self._queue[0][0])
         if wait_s * 1000 > WAIT_SHARE * (timeout_ms or DEFAULT_TIMEOUT_MS):
             self.metrics.rejected["busy"].inc()
             return False
-        self._queue.append(begin)
+        self._queue.append((now, begin))
         self._take_turns()
         return True
 
@@ -202,12 +207,13 @@ class Gatekeeper:
     def _turn(self) -> None:
         now = self.clock()
         if self._begun and self._queue:
-            # A running mean of about the last ten rounds under load.
-            self._cost_s += 0.1 * ((now - self._turn_at) / self._begun - self._cost_s)
+            # Quick to believe that moves take longer, slow to believe that they take less.
+            cost_s = (now - self._turn_at) / self._begun
+            self._cost_s += (0.5 if cost_s > self._cost_s else 0.05) * (cost_s - self._cost_s)
         self._turn_at = now
         self._begun = 0
         while self._queue and self._begun < BURST:
-            self._begun += self._queue.popleft()()
+            self._begun += self._queue.popleft()[1]()
         self._turning = bool(self._begun or self._queue)
         if self._turning:
             asyncio.get_running_loop().call_soon(self._turn)
@@ -230,7 +236,7 @@ class Gatekeeper:
     def close(self) -> None:
         """Let waiting moves begin, then close the connections that aiohttp does not know."""
         while self._queue:
-            self._queue.popleft()()
+            self._queue.popleft()[1]()
         for gate in [g for gates in self._gates.values() for g in gates if not g.handed_on]:
             gate.close()
 
@@ -441,8 +447,6 @@ class GatedRunner(web.AppRunner):
         return cast(web.Server, lambda: Gate(self.keeper, inner))
 
     async def cleanup(self) -> None:
-        """Stop listening, let running moves finish, close everything."""
-        for site in list(self.sites):
-            await site.stop()
+        """Let running moves finish and close everything."""
         self.keeper.close()
         await super().cleanup()

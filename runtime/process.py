@@ -7,8 +7,10 @@ import logging
 import os
 import resource
 import signal
+import socket
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import cast
 
 from aiohttp import web
 
@@ -33,6 +35,10 @@ LAG_PERIOD_S = 0.5
 EXPIRE_EVERY = 20
 """Lag periods between two searches for seats that have expired."""
 SPARE_FILES = 64
+ACCEPTED = 64
+"""Connections accepted in one round of the loop."""
+BACKLOG = 2048
+"""Connections that the system keeps; what overflows comes again only after a second."""
 
 
 def make_keeper(config: ServerConfig, metrics: Metrics) -> Gatekeeper:
@@ -200,9 +206,15 @@ async def _site(
         BackendError: the address cannot be had.
     """
     await runner.setup()
+    server: asyncio.Server | None = None
     try:
         try:
-            await web.TCPSite(runner, host, port).start()
+            server = await asyncio.get_running_loop().create_server(
+                cast("Callable[[], asyncio.Protocol]", runner.server), host, port, backlog=ACCEPTED
+            )
+            for listening in server.sockets:
+                with socket.fromfd(listening.fileno(), listening.family, listening.type) as again:
+                    again.listen(BACKLOG)
         except (OSError, UnicodeError) as error:
             number: int | None = getattr(error, "errno", None)
             reason = os.strerror(number) if number and number > 0 else "no such address"
@@ -210,9 +222,11 @@ async def _site(
                 f"{name}: cannot listen on {host}:{port} ({reason}); expected a free port and an "
                 "address of this machine"
             ) from None
-        bound = runner.addresses[0]
+        bound = server.sockets[0].getsockname()
         yield bound[0], bound[1]
     finally:
+        if server is not None:
+            server.close()
         await runner.cleanup()
 
 

@@ -179,7 +179,7 @@ async def test_beyond_the_bound_moves_are_refused_at_once(
         one.writer.write(wire(body))
     answers = await asyncio.gather(*(one.answer() for one in some))
     refused = [answer for status, answer in answers if status == 503]
-    # 200 ms * 0.3 leaves room for three that wait, besides those that begin.
+    # 200 ms * 0.2 leaves room for two that wait, besides those that begin.
     assert len(refused) > 20
     assert {status for status, _ in answers} == {200, 503}
     assert refused[0] == {"error": gates.BUSY_SENTENCE}
@@ -301,14 +301,16 @@ async def test_the_cost_of_a_move_is_measured() -> None:
 
     keeper._begun = BURST
     for _ in range(60 * BURST):
-        keeper._queue.append(begin)
+        keeper._queue.append((now[0], begin))
     keeper._take_turns()
     await until(lambda: not keeper._queue)
     assert keeper._cost_s == pytest.approx(0.004, rel=0.1)
-    for _ in range(37):
-        keeper._queue.append(begin)
+    for _ in range(25):
+        keeper._queue.append((now[0], begin))
     assert not keeper.queue(begin, 500)
     assert keeper.queue(begin, 5000)
+    now[0] += 1.5
+    assert not keeper.queue(begin, 5000)
     with pytest.raises(RequestError) as error:
         await keeper.turn(33)
     assert (error.value.status, error.value.cause) == (503, "busy")
