@@ -4,7 +4,7 @@ All times are milliseconds. One `TimeBudget` belongs to one seat of one game.
 """
 
 import math
-from collections import deque
+from array import array
 from typing import Any
 
 WINDOW = 8
@@ -38,10 +38,12 @@ def latency_ms(value: Any) -> float | None:
 class TimeBudget:
     """Learns one seat's network overhead and turns it into a budget."""
 
+    __slots__ = ("_guess", "_last", "_margin", "_penalty_share", "_samples", "samples", "timeouts")
+
     def __init__(self, *, margin_ms: float, first_guess_ms: float) -> None:
         self._margin = margin_ms
         self._guess = first_guess_ms
-        self._samples: deque[float] = deque(maxlen=WINDOW)
+        self._samples = array("d")
         self._penalty_share = 0.0
         self._last: tuple[int, float] | None = None
         self.samples = 0
@@ -73,6 +75,7 @@ class TimeBudget:
             return False
         self._penalty_share /= 2
         self._samples.append(max(0.0, measured - own))
+        del self._samples[:-WINDOW]
         self.samples += 1
         return False
 

@@ -68,7 +68,8 @@ class Engine:
         self._opened = False
         self._model: LoadedModel | None = None
         self._pool: SearchPool | None = None
-        self._moved_at = -math.inf
+        self.moved_at = -math.inf
+        """When the newest move came."""
         self.metrics.ready.set_function(lambda: float(self.ready))
 
     @property
@@ -165,7 +166,7 @@ class Engine:
 
     def playing(self, now: float, quiet_s: float) -> bool:
         """Return whether a game is remembered and a move came within the last `quiet_s`."""
-        return len(self.games) > 0 and now - self._moved_at < quiet_s
+        return len(self.games) > 0 and now - self.moved_at < quiet_s
 
     def described(self) -> dict[str, str | int]:
         """Return facts about the model and backend for the log."""
@@ -192,7 +193,7 @@ class Engine:
             RequestError: the board is impossible.
         """
         place = position(request)
-        self._moved_at = arrival
+        self.moved_at = arrival
         seat = self.games.seat(request.game.id, request.you.id, arrival)
         budget_ms = self._learn(request, seat)
         try:

@@ -11,12 +11,11 @@ Key = tuple[str, str]
 class Seat:
     """One snake of one game."""
 
-    __slots__ = ("budget", "seen_at", "started")
+    __slots__ = ("budget", "seen_at")
 
     def __init__(self, budget: TimeBudget, seen_at: float) -> None:
         self.budget = budget
         self.seen_at = seen_at
-        self.started = False
 
 
 class GameStore:
