@@ -144,7 +144,7 @@ def run(args: argparse.Namespace) -> int:
     page = write_report(
         folder.path,
         f"PPO: {config.name}",
-        charts([*config.measure_opponents]),
+        charts(config),
         x="decisions_total",
         x_unit="decisions",
     )

@@ -1,11 +1,12 @@
 """What a PPO run shows: figures of an iteration, alarms and plots."""
 
 from collections import Counter
-from collections.abc import Sequence
 
 from snakekit import core
 from snakekit.trainer.alarms import Falling, Limit, NotFinite, Rule
+from snakekit.trainer.ppo.config import PpoConfig
 from snakekit.trainer.report import Chart
+from snakekit.trainer.scenario import Scenario
 
 SHOWN = (
     ("decisions_per_s", "decisions/s", ",.0f"),
@@ -65,13 +66,28 @@ def rules() -> list[Rule]:
     ]
 
 
-def charts(opponents: Sequence[str]) -> list[Chart]:
-    """Return the plots of the report; `opponents` are those measured against."""
+def measured(config: PpoConfig) -> list[tuple[str, Scenario, str, str]]:
+    """Return what the bare policy is measured in: (key, game, opponent, label) of each figure."""
+    games = config.games
+    return [
+        (
+            f"measure/{name}" + (f"/{game}" if len(games) > 1 else ""),
+            game,
+            name,
+            f"{name}, {game}",
+        )
+        for game in games
+        for name in config.measure_opponents
+    ]
+
+
+def charts(config: PpoConfig) -> list[Chart]:
+    """Return the plots of the report."""
     return [
         Chart(
             "Bare policy against built-in players",
             "share won",
-            tuple((f"measure/{name}", name) for name in opponents),
+            tuple((key, label) for key, _, _, label in measured(config)),
         ),
         Chart("Gate: wins per fair share", "level", (("gate_level", "level"),), zero=False),
         Chart(

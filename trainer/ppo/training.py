@@ -30,7 +30,7 @@ from snakekit.trainer.generate import Cancelled
 from snakekit.trainer.league import FOLDER, League, Weights
 from snakekit.trainer.model import build, count_parameters, kind_of
 from snakekit.trainer.ppo.config import PpoConfig
-from snakekit.trainer.ppo.figures import happened
+from snakekit.trainer.ppo.figures import happened, measured
 from snakekit.trainer.ppo.learner import Alone, Group, Learner
 from snakekit.trainer.ppo.loss import Batch
 from snakekit.trainer.ppo.rollout import Place, Rollout
@@ -85,11 +85,7 @@ class Ppo:
         model = build(config.net, config.net_options())
         self.started_from = ""
         if start is not None:
-            wanted = (config.net, config.net_options())
-            if (start.card.net, start.card.net_options) != wanted:
-                raise CheckpointError(
-                    f"start: net {start.card.net} {start.card.net_options}, not this run's"
-                )
+            self._check(start.card, "start")
             model.load_state_dict(store.restore_model(start, origin="start").state_dict())
             self.started_from = start.card.weights_sha256
         self.learner = Learner(config, model, self.device, self.group)
@@ -103,6 +99,16 @@ class Ppo:
         self.last_gate: Gate | None = None
         self._thread: ThreadPoolExecutor | None = None
         self._ahead: Future[list[Rollout]] | None = None
+
+    def _check(self, card: ModelCard, origin: str) -> None:
+        """Raise CheckpointError if a model is of another net or encoder than this run's."""
+        wanted = (self.config.net, self.config.net_options())
+        if (card.net, card.net_options) != wanted:
+            raise CheckpointError(f"{origin}: net {card.net} {card.net_options}, not this run's")
+        if card.encoder != self.kind.encoder:
+            raise CheckpointError(
+                f"{origin}: encoder version {card.encoder}, not this run's {self.kind.encoder}"
+            )
 
     def weights(self) -> Weights:
         """Return a copy of the learner's weights."""
@@ -249,15 +255,13 @@ class Ppo:
         """Play the bare policy against built-in players; return shares of games won."""
         config, found = self.config, {}
         player = net_player(config, self.weights())
-        for scenario in config.games:
-            count = config.measure_games
-            lineup = np.ones((count, scenario.snakes), np.intp)
-            lineup[np.arange(count), np.arange(count) % scenario.snakes] = 0
-            for name in config.measure_opponents:
-                players = (player, BUILTIN[name])
-                played = contest(players, lineup, scenario, seed=1, max_turns=config.max_turns)
-                many = f"/{scenario}" if len(config.games) > 1 else ""
-                found[f"measure/{name}{many}"] = float((played.results == 1).mean())
+        for key, game, name, _ in measured(config):
+            lineup = np.ones((config.measure_games, game.snakes), np.intp)
+            at = np.arange(config.measure_games)
+            lineup[at, at % game.snakes] = 0
+            players = (player, BUILTIN[name])
+            played = contest(players, lineup, game, seed=1, max_turns=config.max_turns)
+            found[key] = float((played.results == 1).mean())
         return found
 
     def card(self, weights: Weights) -> ModelCard:
@@ -318,6 +322,7 @@ class Ppo:
         Raises:
             CheckpointError: what is in it does not fit.
         """
+        self._check(saved.card, origin)
         model = store.restore_model(saved, origin=origin)
         self.learner.model.load_state_dict(model.state_dict())
         store.restore_optimizer(
