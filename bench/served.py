@@ -24,10 +24,11 @@ class ServedError(RuntimeError):
 
 @dataclass(frozen=True)
 class Served:
-    """Where a running server is."""
+    """Where a running server is, and its process."""
 
     url: str
     metrics_url: str
+    pid: int
 
 
 @contextlib.contextmanager
@@ -72,7 +73,7 @@ def _ready(process: subprocess.Popen[str], errors: IO[str]) -> Served:
     found = _ADDRESSES.search(lines[0]) if lines else None
     if found is None:
         raise ServedError(_failure(process, errors))
-    place = Served(found[1], found[2])
+    place = Served(found[1], found[2], process.pid)
     while time.monotonic() < end and process.poll() is None:
         if _is_ready(place.url):
             return place
