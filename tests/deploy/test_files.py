@@ -47,7 +47,7 @@ def test_expressions_are_taken_apart() -> None:
 def test_a_wrong_name_label_or_value_is_found(known: Known) -> None:
     good = 'rate(snakekit_fallbacks_total{stage="policy", cause=~"error|busy"}[5m])'
     assert problems(good, known) == []
-    for old, new in (("fallbacks", "fallback"), ("stage", "stages"), ("policy", "polcy")):
+    for old, new in (("fallbacks", "fallback"), ("stage", "stages"), ("policy", "polixy")):
         assert len(problems(good.replace(old, new), known)) == 1
 
 
@@ -101,6 +101,13 @@ def test_alerts_say_what_is_wrong_and_what_to_do() -> None:
                 assert rule["labels"]["severity"] in ("critical", "warning", "info")
                 assert set(rule["annotations"]) == {"summary", "description"}
                 assert "{{ $labels.instance }}" in rule["annotations"]["summary"]
+
+
+def test_every_alert_is_explained() -> None:
+    alerts = {r["alert"] for g in load(RULES)[0]["groups"] for r in g["rules"] if "alert" in r}
+    explained = re.findall(r"^\| `(\w+)` \|", (DOCS / "operations.md").read_text(), re.M)
+    assert set(explained) == alerts
+    assert len(explained) == len(alerts)
 
 
 def texts() -> Iterator[tuple[str, str]]:

@@ -415,6 +415,7 @@ async def test_a_disk_that_hangs_never_touches_a_move(
         assert recorded.count("deadline_misses_total") == 0
     finally:
         os.kill(recorded.process, signal.SIGCONT)
+    await until(lambda: waiting.stdin.transport.get_write_buffer_size() == 0)
     await send(recorded.client, "/end", game.end("a").body)
     await until(lambda: recorded.count("recorded_games_total") == 1)
 
