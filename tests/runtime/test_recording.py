@@ -374,6 +374,11 @@ async def until(true: Callable[[], bool], seconds: float = 20.0) -> None:
         await asyncio.sleep(0.02)
 
 
+def written(folder: Path) -> int:
+    """Return how many requests the journals hold."""
+    return sum(len(path.read_bytes().splitlines()) for path in folder.glob("*.part"))
+
+
 async def play(recorded: Recorded, send: Any, game: Game, moves: int) -> None:
     for _ in range(moves):
         event = game.move()
@@ -423,12 +428,11 @@ async def test_a_disk_that_hangs_never_touches_a_move(
 async def test_a_killed_recording_process_is_started_again(
     record: Start, send: Any, request_json: Json, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(recorder, "RESTART_S", 0.05)
+    monkeypatch.setattr(recorder, "RESTART_S", 0.6)
     recorded = await record()
     game = Game(request_json)
     await play(recorded, send, game, 2)
-    part = only(tmp_path / "records", "*.part")
-    await until(lambda: len(part.read_bytes().splitlines()) == 2)
+    await until(lambda: written(tmp_path / "records") == 2)
     first = recorded.process
     os.kill(first, signal.SIGKILL)
     await until(lambda: recorded.recorder._process is None)
