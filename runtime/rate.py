@@ -17,7 +17,8 @@ class RateLimit:
         self, per_second: float, *, clock: Callable[[], float] = time.perf_counter
     ) -> None:
         self._interval = 1 / per_second
-        self._slack = max(BURST_S, self._interval) - self._interval
+        # A millionth for the rounding of sums.
+        self._slack = max(BURST_S, self._interval) - self._interval * (1 - 1e-6)
         self._clock = clock
         self._due: OrderedDict[str, float] = OrderedDict()
 
