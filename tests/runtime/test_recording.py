@@ -6,8 +6,9 @@ import errno
 import json
 import os
 import signal
+import subprocess
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -423,6 +424,39 @@ async def test_a_disk_that_hangs_never_touches_a_move(
     await until(lambda: waiting.stdin.transport.get_write_buffer_size() == 0)
     await send(recorded.client, "/end", game.end("a").body)
     await until(lambda: recorded.count("recorded_games_total") == 1)
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 48 KiB at the recorder's folder."""
+    folder = tmp_path / "records"
+    folder.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=48k", "tmpfs", str(folder)]
+    if os.geteuid() != 0 or subprocess.run(command, capture_output=True, check=False).returncode:
+        pytest.skip("needs the right to mount a file system")
+    yield folder
+    subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+@pytest.mark.slow
+async def test_a_full_disk_never_touches_a_move_and_mends_itself(
+    small_disk: Path, record: Start, send: Any, request_json: Json, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recorded = await record()
+    game = Game(request_json)
+    await play(recorded, send, game, 40)
+    await send(recorded.client, "/end", game.end("a").body)
+    await until(lambda: recorded.count("records_failed_total") > 0)
+    assert recorded.count("deadline_misses_total") == 0
+    assert recorded.count("recorded_games_total") == 0
+    assert names(small_disk, "*.jsonl") == []
+    command = ["mount", "-o", "remount,size=1m", str(small_disk)]
+    await asyncio.to_thread(subprocess.run, command, check=True)
+    await until(lambda: recorded.count("recorded_games_total") == 1)
+    file = boardjson.read_game(only(small_disk, "*.jsonl").read_bytes())
+    turns = [turn.state.turn for turn in file.turns]
+    assert turns == list(range(len(turns)))
+    assert 5 < len(turns) < 40
 
 
 async def test_a_killed_recording_process_is_started_again(
