@@ -23,6 +23,7 @@ CONSTANTS = {
     "MOVES": "tuple[str, str, str, str]",
     "PLANES": "dict[int, int]",
     "PLANE_SCALE": "dict[int, tuple[float, ...]]",
+    "TERMS": "tuple[str, ...]",
     "WEIGHTS": "dict[str, int]",
     "RULESETS": "tuple[str, ...]",
 }

@@ -42,9 +42,7 @@ SearchResult run_search(Searcher& searcher, const Board& board, int seat, std::i
                         int max_depth, std::int64_t max_nodes,
                         const std::optional<std::vector<float>>& priors, const std::string& proof,
                         bool far_pruning) {
-  check_seat(board, seat);
-  if (!board.visit([&](const auto& s) { return s.alive(seat); }))
-    throw py::value_error("seat " + std::to_string(seat) + " is dead");
+  check_living(board, seat);
   if (budget_us < 0) throw py::value_error("budget_us: negative");
   if (max_nodes < 0) throw py::value_error("max_nodes: negative");
   if (max_depth < 1) throw py::value_error("max_depth: expected at least 1");
@@ -69,24 +67,27 @@ SearchResult run_search(Searcher& searcher, const Board& board, int seat, std::i
   return result;
 }
 
+}  // namespace
+
 EvalWeights read_weights(const std::map<std::string, int>& given) {
   EvalWeights w;
+  const auto names = weight_names();
   for (const auto& [name, value] : given) {
-    const auto* found = std::find_if(kWeightNames.begin(), kWeightNames.end(),
-                                     [&](const auto& known) { return name == known.first; });
-    if (found == kWeightNames.end()) throw py::value_error("weights: '" + name + "' is unknown");
-    if (std::abs(value) > 10'000)
-      throw py::value_error("weights: " + name + " is outside -10000..10000");
-    w.*(found->second) = value;
+    const auto* found = std::find_if(names.begin(), names.end(),
+                                     [&](const auto& known) { return name == known.text(); });
+    if (found == names.end()) throw py::value_error("weights: '" + name + "' is unknown");
+    if (std::abs(value) > kMaxWeight)
+      throw py::value_error("weights: " + name + " is outside -" + std::to_string(kMaxWeight) +
+                            ".." + std::to_string(kMaxWeight));
+    found->in(w) = value;
   }
   return w;
 }
 
-}  // namespace
-
 void bind_search(py::module_& m) {
   py::dict defaults;
-  for (const auto& [name, member] : kWeightNames) defaults[name] = EvalWeights{}.*member;
+  EvalWeights w;
+  for (const auto& name : weight_names()) defaults[py::str(name.text())] = name.in(w);
   m.attr("WEIGHTS") = defaults;
   py::class_<SearchResult>(m, "SearchResult",
                            "What one search found, per move in the order up, down, left, right.")

@@ -7,6 +7,18 @@
 
 namespace snakekit {
 
+// Without the instruction, std::popcount is a call.
+inline int ones(std::uint64_t v) {
+#ifdef __POPCNT__
+  return std::popcount(v);
+#else
+  v -= (v >> 1) & 0x5555555555555555ULL;
+  v = (v & 0x3333333333333333ULL) + ((v >> 2) & 0x3333333333333333ULL);
+  v = (v + (v >> 4)) & 0x0f0f0f0f0f0f0f0fULL;
+  return static_cast<int>((v * 0x0101010101010101ULL) >> 56);
+#endif
+}
+
 template <int Words>
 struct Bits {
   std::array<std::uint64_t, Words> w{};
@@ -28,7 +40,7 @@ struct Bits {
   }
   [[nodiscard]] int count() const {
     int n = 0;
-    for (auto v : w) n += std::popcount(v);
+    for (auto v : w) n += ones(v);
     return n;
   }
 

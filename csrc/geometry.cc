@@ -1,5 +1,6 @@
 #include "geometry.h"
 
+#include <algorithm>
 #include <memory>
 #include <mutex>
 
@@ -79,6 +80,8 @@ void Geometry<T>::fill(int w, int h, bool wrap) {
       if (x == w - 1) right.set(c);
       if (y == 0) bottom.set(c);
       if (y == h - 1) top.set(c);
+      if (!wrap) depth[c] = static_cast<std::uint8_t>(std::min({x, y, w - 1 - x, h - 1 - y}));
+      if (wrap || depth[c] > 0) inner.set(c);
     }
   }
   constexpr std::array<int, kMoves> dx{0, 0, -1, 1};

@@ -53,9 +53,11 @@ struct Geometry {
   int height = 0;
   int cells = 0;
   bool wrapped = false;
-  std::array<std::uint8_t, T::kCells> row{};               // y of a cell
+  std::array<std::uint8_t, T::kCells> row{};    // y of a cell
+  std::array<std::uint8_t, T::kCells> depth{};  // steps to the nearest edge, unless wrapped
   std::array<std::array<Cell, kMoves>, T::kCodes> next{};  // neighbour in the direction of a move
   Set board, not_left, not_right, left, right, bottom, top;
+  Set inner;  // cells off the edge; all where edges wrap
 
   [[nodiscard]] bool holds(int x, int y) const {
     return x >= -T::kBorder && y >= -T::kBorder && x < width + T::kBorder &&

@@ -30,5 +30,6 @@ PYBIND11_MODULE(_core, m, py::mod_gil_not_used()) {
   bind_search(m);
   bind_env(m);
   bind_nash(m);
+  bind_selfplay(m);
   bind_measures(m);
 }

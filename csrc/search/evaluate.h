@@ -4,88 +4,79 @@
 #include <algorithm>
 #include <array>
 
-#include "../area.h"
-#include "../state.h"
+#include "flood.h"
 #include "weights.h"
 
 namespace snakekit {
 
 inline constexpr int kEvalMax = 1900;
-inline constexpr int kFloodTurns = 48;
+inline constexpr int kEvalUnit = 16;
+inline constexpr int kLengthCap = 8;
+inline constexpr int kNearFood = 20;  // turns within which food attracts
 
+using Terms = std::array<std::int16_t, kTerms>;
+
+// One snake's own values of the terms.
 template <class T>
-struct Flood {
-  using Set = Bits<T::kWords>;
-  std::array<Set, T::kSnakes> reach;
-  int food_turn = 0;  // when we first own food, 0 never
-
-  Flood(const State<T>& s, int us) {
-    std::array<int, T::kSnakes> seat;
-    int n = 0;
-    Set taken;
-    for (int i = 0; i < s.seats; ++i) {
-      if (!s.alive(i)) continue;
-      seat[n++] = i;
-      reach[i].set(s.head(i));
-      taken.set(s.head(i));
-    }
-    Vacating<T> bodies(s);
-    std::array<Set, T::kSnakes> fresh;
-    bool grew = true;
-    while ((grew || !bodies.all_gone()) && bodies.turn() < kFloodTurns) {
-      bodies.advance();
-      const Set open = bodies.free() & ~taken;
-      grew = false;
-      for (int k = 0; k < n; ++k) {
-        fresh[k] = s.geo->neighbours(reach[seat[k]]) & open;
-        taken |= fresh[k];
-      }
-      for (int k = 0; k < n; ++k) {
-        Set own = fresh[k];
-        for (int j = 0; j < n; ++j) {
-          if (j != k && s.h.snake[seat[j]].length >= s.h.snake[seat[k]].length) own &= ~fresh[j];
-        }
-        if (!own.any()) continue;
-        grew = true;
-        reach[seat[k]] |= own;
-        if (seat[k] == us && food_turn == 0 && (own & s.h.food).any()) food_turn = bodies.turn();
-      }
-    }
+inline Terms outlook(const State<T>& s, int i, const Prospect<T>& p) {
+  const auto& snake = s.h.snake[i];
+  std::array<int, kTerms> t{};
+  t[Term::kArea] = p.room;
+  t[Term::kInner] = (p.reach & s.geo->inner).count();
+  t[Term::kClosed] = p.closed ? 1 : 0;
+  t[Term::kShort] = p.closed ? snake.length - p.room : 0;
+  t[Term::kCentre] = s.geo->depth[s.head(i)];
+  if (!s.rules.constrictor) {
+    t[Term::kHealth] = snake.health / 10;
+    t[Term::kFoods] = (p.reach & s.h.food).count();
+    t[Term::kFood] = p.food_turn == 0 ? 0 : std::max(0, kNearFood - p.food_turn);
+    t[Term::kHungry] =
+        snake.health < 30 ? 2 * t[Term::kFood] : (snake.health < 60 ? t[Term::kFood] : 0);
+    if (p.food_turn == 0 || p.food_turn > snake.health)
+      t[Term::kStarving] = std::max(0, 40 - snake.health);
+    if (s.rules.hazard_damage > 0 && s.hazard.test(s.head(i)))
+      t[Term::kHazard] = s.rules.hazard_damage * s.layers[s.head(i)];
   }
-};
+  Terms r;
+  for (int k = 0; k < kTerms; ++k) r[k] = static_cast<std::int16_t>(t[k]);
+  return r;
+}
+
+// What weighs in a position for `us`, who is alive.
+template <class T>
+inline Terms evaluation_terms(const State<T>& s, int us) {
+  const Flood<T> flood(s);
+  Terms t = outlook(s, us, flood.of[us]);
+  std::array<int, kTerms> theirs{};
+  int others = 0;
+  int longest = 0;
+  for (int i = 0; i < s.seats; ++i) {
+    if (i == us || !s.alive(i)) continue;
+    ++others;
+    longest = std::max<int>(longest, s.h.snake[i].length);
+    const Terms of_other = outlook(s, i, flood.of[i]);
+    for (int k = 0; k < kTerms; ++k) theirs[k] += of_other[k];
+  }
+  if (others == 0) return t;
+  if (others > 1) {
+    for (int k = 0; k < kTerms; ++k) theirs[k] /= others;
+  }
+  for (int k = 0; k < kTerms; ++k) t[k] = static_cast<std::int16_t>(t[k] - theirs[k]);
+  const int ahead = s.h.snake[us].length - longest;
+  t[Term::kLength] = static_cast<std::int16_t>(std::clamp(ahead, -kLengthCap, kLengthCap));
+  t[Term::kLonger] = static_cast<std::int16_t>((ahead > 0 ? 1 : 0) - (ahead < 0 ? 1 : 0));
+  t[Term::kOthers] = static_cast<std::int16_t>(others - 1);
+  return t;
+}
 
 // The position for `us`, who is alive, in -kEvalMax..kEvalMax.
 template <class T>
-int evaluate(const State<T>& s, int us, const EvalWeights& w) {
-  const Flood<T> flood(s, us);
-  const auto& me = s.h.snake[us];
-  const int mine = flood.reach[us].count();
-  int others = 0;
-  int living = 0;
-  int longest_other = 0;
-  for (int i = 0; i < s.seats; ++i) {
-    if (i == us || !s.alive(i)) continue;
-    ++living;
-    others += flood.reach[i].count();
-    longest_other = std::max<int>(longest_other, s.h.snake[i].length);
-  }
-  int score = w.cell * (living == 0 ? mine : mine - others / living);
-  if (mine < me.length) score -= w.trapped * (me.length - mine);
-  if (living > 0) {
-    const int ahead = me.length - longest_other;
-    score += w.length * std::clamp(ahead, -w.length_cap, w.length_cap);
-    if (ahead > 0) score += w.longest;
-    score -= w.opponent * (living - 1);
-  }
-  if (!s.rules.constrictor) {
-    const int hunger = me.health < 30 ? 3 : (me.health < 60 ? 2 : 1);
-    if (flood.food_turn > 0) score += w.food * hunger * std::max(0, 20 - flood.food_turn);
-    if (me.health < 40 && (flood.food_turn == 0 || flood.food_turn > me.health))
-      score -= w.starving * (40 - me.health) / 40;
-  }
-  if (s.hazard.any() && s.rules.hazard_damage > 0 && s.hazard.test(s.head(us)))
-    score -= 2 * s.rules.hazard_damage * s.layers[s.head(us)];
-  return std::clamp(score, -kEvalMax, kEvalMax);
+inline int evaluate(const State<T>& s, int us, const EvalWeights& w) {
+  const Terms t = evaluation_terms(s, us);
+  const auto& table = s.living() > 2 ? w.many : w.duel;
+  int score = 0;
+  for (int k = 0; k < kTerms; ++k) score += table[k] * t[k];
+  return std::clamp(score / kEvalUnit, -kEvalMax, kEvalMax);
 }
 
 }  // namespace snakekit

@@ -2,32 +2,64 @@
 #pragma once
 
 #include <array>
-#include <utility>
+#include <cstdint>
+#include <string>
 
 namespace snakekit {
 
-// Units: hundredths of nothing in particular; one owned cell is kCell.
+// What the evaluation looks at; most are the own value less the mean of the others'.
+struct Term {
+  enum : int {
+    kArea,      // cells reached first
+    kInner,     // of these, cells off the edge
+    kShort,     // cells that a closed-in snake lacks for its length
+    kClosed,    // closed in
+    kLength,    // segments ahead of the longest other, up to kLengthCap
+    kLonger,    // 1 if strictly longest, -1 if another is longer
+    kFoods,     // pieces of food reached first
+    kFood,      // nearness of the first of them
+    kHungry,    // the same, times hunger
+    kStarving,  // no food in time, times hunger
+    kHealth,    // tenths of health
+    kCentre,    // steps from the head to the nearest edge
+    kHazard,    // health lost each turn where the head is
+    kOthers,    // living others beyond the first
+    kCount
+  };
+};
+inline constexpr int kTerms = Term::kCount;
+
+inline constexpr std::array<const char*, kTerms> kTermNames{
+    "area", "inner",  "short",    "closed", "length", "longer", "foods",
+    "food", "hungry", "starving", "health", "centre", "hazard", "others"};
+
+// In parts of a point, kEvalUnit to one. Sixteen bits, so that one instruction takes eight.
+using TermWeights = std::array<std::int16_t, kTerms>;
+inline constexpr int kMaxWeight = 32'000;
+
 struct EvalWeights {
-  int cell = 10;     // each cell reached first
-  int trapped = 25;  // each cell short of the own length
-  int length = 80;   // each segment ahead of the longest other, up to length_cap
-  int length_cap = 8;
-  int longest = 150;   // being strictly longest
-  int food = 2;        // nearness of food reached first, times hunger
-  int starving = 900;  // no food in reach in time
-  int opponent = 200;  // each living opponent beyond the first
+  TermWeights duel{160, 0, -400, 0, 1280, 1200, 0, 32, 32, -360, 0, 0, -32, 0};
+  TermWeights many{160, 0, -400, 0, 1280, 1200, 0, 32, 32, -360, 0, 0, -32, -3200};
 };
 
-// Every weight by name.
-inline constexpr std::array<std::pair<const char*, int EvalWeights::*>, 8> kWeightNames{{
-    {"cell", &EvalWeights::cell},
-    {"trapped", &EvalWeights::trapped},
-    {"length", &EvalWeights::length},
-    {"length_cap", &EvalWeights::length_cap},
-    {"longest", &EvalWeights::longest},
-    {"food", &EvalWeights::food},
-    {"starving", &EvalWeights::starving},
-    {"opponent", &EvalWeights::opponent},
-}};
+// Every weight by its table's and its term's name, as in `duel.area`.
+struct WeightName {
+  const char* table;
+  const char* term;
+  TermWeights EvalWeights::* member;
+  int at;
+
+  [[nodiscard]] std::string text() const { return std::string(table) + "." + term; }
+  std::int16_t& in(EvalWeights& w) const { return (w.*member)[at]; }
+};
+
+inline std::array<WeightName, 2 * kTerms> weight_names() {
+  std::array<WeightName, 2 * kTerms> names{};
+  for (int i = 0; i < kTerms; ++i) {
+    names[i] = {"duel", kTermNames[i], &EvalWeights::duel, i};
+    names[kTerms + i] = {"many", kTermNames[i], &EvalWeights::many, i};
+  }
+  return names;
+}
 
 }  // namespace snakekit

@@ -1,0 +1,138 @@
+#include <pybind11/numpy.h>
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "bind.h"
+#include "selfplay.h"
+
+namespace py = pybind11;
+
+namespace snakekit {
+
+namespace {
+
+using Given = std::map<std::string, int>;
+
+template <class To, class From>
+py::array_t<To> array(const std::vector<From>& v) {
+  py::array_t<To> out(static_cast<py::ssize_t>(v.size()));
+  std::copy(v.begin(), v.end(), out.mutable_data());
+  return out;
+}
+
+SelfPlay games_of(int snakes, int width, int height, const Settings& settings,
+                  std::int64_t max_nodes, int max_depth, int max_turns, std::uint64_t seed) {
+  if (snakes < 2 || snakes > 4 || snakes % 2 != 0)
+    throw py::value_error("snakes: expected 2 or 4, found " + std::to_string(snakes));
+  if (max_nodes < 0) throw py::value_error("max_nodes: negative");
+  if (max_depth < 1) throw py::value_error("max_depth: expected at least 1");
+  if (max_turns < 1) throw py::value_error("max_turns: expected at least 1");
+  SelfPlay p;
+  p.snakes = snakes;
+  p.width = width;
+  p.height = height;
+  p.settings = settings;
+  p.limits.max_nodes = max_nodes;
+  p.limits.max_depth = max_depth;
+  p.max_turns = max_turns;
+  p.seed = seed;
+  return p;
+}
+
+void check_count(const char* name, int n) {
+  if (n < 1) throw py::value_error(std::string(name) + ": expected at least 1");
+}
+
+py::array_t<float> play(const Given& a, const Given& b, std::int64_t first, int starts, int snakes,
+                        int width, int height, const Settings& settings, std::int64_t max_nodes,
+                        int max_depth, int max_turns, std::uint64_t seed, int threads) {
+  const auto games =
+      games_of(snakes, width, height, settings, max_nodes, max_depth, max_turns, seed);
+  check_count("starts", starts);
+  check_count("threads", threads);
+  const EvalWeights of_a = read_weights(a);
+  const EvalWeights of_b = read_weights(b);
+  std::vector<float> points;
+  {
+    const py::gil_scoped_release nogil;
+    points = self_play(of_a, of_b, games, first, starts, threads);
+  }
+  return array<float>(points).reshape({py::ssize_t{starts}, py::ssize_t{line_ups(snakes)}});
+}
+
+py::tuple sample(const Given& given, std::int64_t first, int games, int every, int random_percent,
+                 int snakes, int width, int height, const Settings& settings,
+                 std::int64_t max_nodes, int max_depth, int max_turns, std::uint64_t seed,
+                 int threads) {
+  auto play = games_of(snakes, width, height, settings, max_nodes, max_depth, max_turns, seed);
+  check_count("games", games);
+  check_count("every", every);
+  check_count("threads", threads);
+  if (random_percent < 0 || random_percent > 100)
+    throw py::value_error("random_percent: expected 0..100");
+  play.random_percent = random_percent;
+  const EvalWeights weights = read_weights(given);
+  Positions found;
+  {
+    const py::gil_scoped_release nogil;
+    found = sample_positions(weights, play, first, games, every, threads);
+  }
+  py::array_t<std::int32_t> terms(
+      {static_cast<py::ssize_t>(found.terms.size()), py::ssize_t{kTerms}});
+  auto* out = terms.mutable_data();
+  for (const auto& row : found.terms) out = std::copy(row.begin(), row.end(), out);
+  return py::make_tuple(terms, array<std::int32_t>(found.living), array<float>(found.result),
+                        array<std::int64_t>(found.game));
+}
+
+}  // namespace
+
+void bind_selfplay(py::module_& m) {
+  py::tuple terms(kTerms);
+  for (int i = 0; i < kTerms; ++i) terms[i] = std::string(kTermNames[i]);
+  m.attr("TERMS") = terms;
+  m.def(
+      "evaluation_terms",
+      [](const Board& board, int seat) {
+        check_living(board, seat);
+        return at_seat(board, seat, [](const auto& s, int us) {
+          const Terms t = evaluation_terms(s, us);
+          return std::vector<int>(t.begin(), t.end());
+        });
+      },
+      py::arg("state"), py::arg("seat"),
+      "What the evaluation sees in a position, by the names in TERMS.");
+  m.def(
+      "evaluate",
+      [](const Board& board, int seat, const Given& weights) {
+        check_living(board, seat);
+        const EvalWeights w = read_weights(weights);
+        return at_seat(board, seat, [&](const auto& s, int us) { return evaluate(s, us, w); });
+      },
+      py::arg("state"), py::arg("seat"), py::kw_only(), py::arg("weights") = Given{},
+      "The evaluation of a position for a living seat, as the search uses it.");
+  m.def("self_play", &play, py::arg("a"), py::arg("b"), py::kw_only(), py::arg("first") = 0,
+        py::arg("starts") = 1, py::arg("snakes") = 2, py::arg("width") = 11, py::arg("height") = 11,
+        py::arg_v("settings", Settings{}, "Settings()"), py::arg("max_nodes") = 0,
+        py::arg("max_depth") = kMaxDepth - 1, py::arg("max_turns") = 1000, py::arg("seed") = 0,
+        py::arg("threads") = 1,
+        "Games of weights `a` against `b`, half of the snakes each. Returns the points of `a`,\n"
+        "float32 [starts, line-ups]: 1 where one of its snakes outlives all, 0.5 for a draw.\n"
+        "Starts are numbered from `first`; the result does not depend on `threads`.");
+  m.def("sample_positions", &sample, py::arg("weights"), py::kw_only(), py::arg("first") = 0,
+        py::arg("games") = 1, py::arg("every") = 3, py::arg("random_percent") = 4,
+        py::arg("snakes") = 2, py::arg("width") = 11, py::arg("height") = 11,
+        py::arg_v("settings", Settings{}, "Settings()"), py::arg("max_nodes") = 0,
+        py::arg("max_depth") = kMaxDepth - 1, py::arg("max_turns") = 1000, py::arg("seed") = 0,
+        py::arg("threads") = 1,
+        "Undecided positions of games, each seen by every living snake. Returns terms\n"
+        "int32 [n, TERMS], living snakes int32 [n], result float32 [n] (1 for the winner, 0.5\n"
+        "for a drawn duel, else 0) and number of the game int64 [n].");
+}
+
+}  // namespace snakekit

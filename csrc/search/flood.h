@@ -1,0 +1,132 @@
+// Who reaches which cell first, when all snakes spread over the board at once and bodies move on.
+#pragma once
+
+#include <array>
+
+#include "../area.h"
+#include "../state.h"
+
+namespace snakekit {
+
+inline constexpr int kFloodTurns = 48;
+
+// What one snake can count on.
+template <class T>
+struct Prospect {
+  Bits<T::kWords> reach;  // cells it reaches first, its head's among them
+  int room = 0;           // how many they are
+  int food_turn = 0;      // when it first comes to food, 0 never
+  bool closed = false;    // it has used up its room before a way out opens
+};
+
+// A longer snake takes a cell that several reach at the same time; of equals none does. What the
+// flood does not know: a snake that waits for a way out needs room to wait in.
+template <class T>
+class Flood {
+ public:
+  explicit Flood(const State<T>& s) {
+    for (int i = 0; i < s.seats; ++i) {
+      if (!s.alive(i)) continue;
+      int at = count_++;
+      for (; at > 0 && s.h.snake[seat_[at - 1]].length < s.h.snake[i].length; --at)
+        seat_[at] = seat_[at - 1];
+      seat_[at] = i;
+    }
+    if (count_ == 2) {
+      run<2>(s);
+    } else if (count_ == 1) {
+      run<1>(s);
+    } else {
+      run<T::kSnakes>(s);
+    }
+  }
+
+  std::array<Prospect<T>, T::kSnakes> of;  // of the living
+
+ private:
+  using Set = Bits<T::kWords>;
+
+  template <int N>
+  void run(const State<T>& s);
+
+  // Gives each cell that several can enter this turn to the longest of them.
+  template <int N>
+  static Set share(std::array<Set, N>& fresh, const std::array<int, N>& length, int n) {
+    if constexpr (N == 1) return fresh[0];
+    if constexpr (N == 2) {
+      const Set all = fresh[0] | fresh[1];
+      const Set both = fresh[0] & fresh[1];
+      fresh[1] &= ~both;
+      if (length[0] == length[1]) fresh[0] &= ~both;
+      return all;
+    }
+    Set taken;
+    for (int k = 0; k < n;) {
+      const int first = k;
+      Set any;
+      Set several;
+      for (; k < n && length[k] == length[first]; ++k) {
+        fresh[k] &= ~taken;
+        several |= any & fresh[k];
+        any |= fresh[k];
+      }
+      for (int j = first; j < k; ++j) fresh[j] &= ~several;
+      taken |= any;
+    }
+    return taken;
+  }
+
+  std::array<int, T::kSnakes> seat_;  // living seats, the longest first
+  int count_ = 0;
+};
+
+template <class T>
+template <int N>
+void Flood<T>::run(const State<T>& s) {
+  // All in local arrays of known size, so that a duel is played out in registers.
+  const int n = N == T::kSnakes ? count_ : N;
+  std::array<Set, N> reach;
+  std::array<Set, N> fresh;
+  std::array<int, N> length{};
+  std::array<int, N> food_turn{};
+  std::array<bool, N> closed{};
+  Set taken;
+  for (int k = 0; k < n; ++k) {
+    reach[k].set(s.head(seat_[k]));
+    length[k] = s.h.snake[seat_[k]].length;
+    taken |= reach[k];
+  }
+  Vacating<T> bodies(s);
+  bool grew = true;
+  bool waiting = true;  // somebody may still find a way
+  while (waiting && bodies.turn() < kFloodTurns && (grew || !bodies.all_gone())) {
+    bodies.advance();
+    const Set open = bodies.free() & ~taken;
+    for (int k = 0; k < n; ++k) fresh[k] = closed[k] ? Set{} : s.geo->neighbours(reach[k]) & open;
+    taken |= share<N>(fresh, length, n);
+    grew = waiting = false;
+    for (int k = 0; k < n; ++k) {
+      if (fresh[k].any()) {
+        grew = waiting = true;
+        reach[k] |= fresh[k];
+        if (food_turn[k] == 0 && (fresh[k] & s.h.food).any()) food_turn[k] = bodies.turn();
+        continue;
+      }
+      if (closed[k]) continue;
+      // It has made more steps than it has room for, and is too long to go round in there.
+      const int room = reach[k].count();
+      closed[k] = bodies.turn() >= room && length[k] >= room;
+      waiting = waiting || !closed[k];
+    }
+    if (!grew && taken == s.geo->board) break;
+  }
+  for (int k = 0; k < n; ++k) {
+    auto& p = of[seat_[k]];
+    p.reach = reach[k];
+    p.room = reach[k].count();
+    p.food_turn = food_turn[k];
+    p.closed = closed[k];
+  }
+}
+
+}  // namespace snakekit
