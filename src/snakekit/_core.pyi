@@ -7,7 +7,7 @@ import collections.abc
 import numpy
 import numpy.typing
 import typing
-__all__: list[str] = ['ALL_SEAT_BLOCK', 'ALL_SEAT_COMMON', 'CAUSES', 'MAPS', 'MAX_SLOTS', 'MAX_SNAKES', 'MOVES', 'PLANES', 'PLANE_SCALE', 'PlanLines', 'RULESETS', 'Scenario', 'SearchResult', 'Searcher', 'Settings', 'Snake', 'StageGames', 'State', 'StateError', 'VectorEnv', 'WEIGHTS', 'all_seat_planes', 'all_seat_scale', 'encode_all', 'greedy_move', 'measure_encoder', 'measure_turns', 'random_move', 'reflex_move', 'solve_stage', 'solve_stages', 'solve_zero_sum']
+__all__: list[str] = ['ALL_SEAT_BLOCK', 'ALL_SEAT_COMMON', 'CAUSES', 'MAPS', 'MAX_SLOTS', 'MAX_SNAKES', 'MOVES', 'PLANES', 'PLANE_SCALE', 'PlanLines', 'RULESETS', 'Scenario', 'SearchResult', 'Searcher', 'Settings', 'Snake', 'StageGames', 'State', 'StateError', 'TERMS', 'VectorEnv', 'WEIGHTS', 'all_seat_planes', 'all_seat_scale', 'encode_all', 'evaluate', 'evaluation_terms', 'greedy_move', 'measure_encoder', 'measure_turns', 'random_move', 'reflex_move', 'sample_positions', 'self_play', 'solve_stage', 'solve_stages', 'solve_zero_sum']
 class StateError(ValueError):
     pass
 class Snake:
@@ -442,6 +442,14 @@ def encode_all(boards: collections.abc.Sequence[State], *, slots: int) -> numpy.
     """
     Observations v3 of boards of one size: uint8 [boards, planes, rows, cols]; row 0 is y = 0. The first planes are common to all; each slot then has a block of its own.
     """
+def evaluate(state: State, seat: int, *, weights: collections.abc.Mapping[str, int] = {}) -> int:
+    """
+    The evaluation of a position for a living seat, as the search uses it.
+    """
+def evaluation_terms(state: State, seat: int) -> list[int]:
+    """
+    What the evaluation sees in a position, by the names in TERMS.
+    """
 def greedy_move(state: State, seat: int, seed: int) -> int:
     """
     Towards the nearest food it can reach in safety.
@@ -461,6 +469,18 @@ def random_move(state: State, seat: int, seed: int) -> int:
 def reflex_move(state: State, seat: int) -> int:
     """
     The safe move with most room; deterministic, microseconds.
+    """
+def sample_positions(weights: collections.abc.Mapping[str, int], *, first: int = 0, games: int = 1, every: int = 3, random_percent: int = 4, snakes: int = 2, width: int = 11, height: int = 11, settings: Settings = ..., max_nodes: int = 0, max_depth: int = 99, max_turns: int = 1000, seed: int = 0, threads: int = 1) -> tuple:
+    """
+    Undecided positions of games, each seen by every living snake. Returns terms
+    int32 [n, TERMS], living snakes int32 [n], result float32 [n] (1 for the winner, 0.5
+    for a drawn duel, else 0) and number of the game int64 [n].
+    """
+def self_play(a: collections.abc.Mapping[str, int], b: collections.abc.Mapping[str, int], *, first: int = 0, starts: int = 1, snakes: int = 2, width: int = 11, height: int = 11, settings: Settings = ..., max_nodes: int = 0, max_depth: int = 99, max_turns: int = 1000, seed: int = 0, threads: int = 1) -> numpy.typing.NDArray[numpy.float32]:
+    """
+    Games of weights `a` against `b`, half of the snakes each. Returns the points of `a`,
+    float32 [starts, line-ups]: 1 where one of its snakes outlives all, 0.5 for a draw.
+    Starts are numbered from `first`; the result does not depend on `threads`.
     """
 def solve_stage(utility: typing.Annotated[numpy.typing.ArrayLike, numpy.float32], *, iterations: int = 256, method: str = 'auto', linear: bool = True, optimistic: bool = True, seed: int = 0, fixed: collections.abc.Sequence[typing.Annotated[numpy.typing.ArrayLike, numpy.float32] | None] | None = None) -> tuple[list[numpy.typing.NDArray[numpy.float32]], numpy.typing.NDArray[numpy.float32], float]:
     """
@@ -484,4 +504,5 @@ MOVES: tuple[str, str, str, str]
 PLANES: dict[int, int]
 PLANE_SCALE: dict[int, tuple[float, ...]]
 RULESETS: tuple[str, ...]
+TERMS: tuple[str, ...]
 WEIGHTS: dict[str, int]
