@@ -12,13 +12,15 @@ import onnx
 from numpy.typing import NDArray
 from onnx import ModelProto
 
-from snakekit.export.observations import Sample
+from snakekit.export.graph import small_linear
+from snakekit.export.samples import Sample
 from snakekit.runtime.contract import INPUT_NAME
 
 CALIBRATION_BATCH = 32
-SMALL_LAYER = 100_000
 QUANTIZED = ("Conv", "Gemm", "Add", "Mul", "Relu", "LeakyRelu", "Reshape")
-"""Operators with an int8 version; pooling and readout stay in float."""
+"""Operators with an int8 version on the CPU; pooling and readout stay in float."""
+MULTIPLYING = ("Conv", "Gemm")
+"""Operators whose inputs are quantized for GPUs, which fuse what stands between them."""
 
 
 def has_vnni() -> bool:
@@ -38,16 +40,19 @@ def kept_in_float(proto: ModelProto) -> list[str]:
     """Return the names of the nodes that quantization leaves alone.
 
     The first convolution, because one range for all planes of the observation is too coarse for
-    those of small values; and linear layers of fewer than `SMALL_LAYER` weights, which decide the
-    answer and take no time.
+    those of small values; and small linear layers, which decide the answer and take no time.
     """
-    sizes = {t.name: int(np.prod(t.dims)) for t in proto.graph.initializer}
     convs = [n.name for n in proto.graph.node if n.op_type == "Conv"]
-    linear = [n for n in proto.graph.node if n.op_type == "Gemm"]
-    return convs[:1] + [n.name for n in linear if sizes.get(n.input[1], 0) < SMALL_LAYER]
+    return convs[:1] + small_linear(proto)
 
 
-def quantize(proto: ModelProto, samples: Sequence[Sample], *, reduce_range: bool) -> ModelProto:
+def quantize(
+    proto: ModelProto,
+    samples: Sequence[Sample],
+    *,
+    reduce_range: bool = False,
+    symmetric: bool = False,
+) -> ModelProto:
     """Return an int8 version of a float model.
 
     Weights are signed, one scale a channel; activations are unsigned, with ranges from `samples`.
@@ -57,6 +62,8 @@ def quantize(proto: ModelProto, samples: Sequence[Sample], *, reduce_range: bool
         samples: observations that set the ranges of the activations.
         reduce_range: keep weights to 7 bits, needed on CPUs without VNNI, where the sum of two
             products of full range saturates at 16 bits.
+        symmetric: signed activations with zero in the middle and biases in float, as TensorRT
+            asks; the CPU runs that at half the speed.
     """
     # Imported here because it takes a second and only this precision needs it.
     from onnxruntime.quantization import (
@@ -75,6 +82,12 @@ def quantize(proto: ModelProto, samples: Sequence[Sample], *, reduce_range: bool
             obs = next(self._batches, None)
             return None if obs is None else {INPUT_NAME: obs}
 
+    extra = {
+        "ActivationSymmetric": True,
+        "WeightSymmetric": True,
+        "QuantizeBias": False,
+        "OpTypesToExcludeOutputQuantization": list(MULTIPLYING),
+    }
     with tempfile.TemporaryDirectory() as folder, _quiet():
         source, target = Path(folder) / "float.onnx", Path(folder) / "int8.onnx"
         onnx.save(onnx.shape_inference.infer_shapes(proto), source)
@@ -83,13 +96,14 @@ def quantize(proto: ModelProto, samples: Sequence[Sample], *, reduce_range: bool
             str(target),
             Reader(),
             quant_format=QuantFormat.QDQ,
-            activation_type=QuantType.QUInt8,
+            activation_type=QuantType.QInt8 if symmetric else QuantType.QUInt8,
             weight_type=QuantType.QInt8,
             per_channel=True,
-            op_types_to_quantize=list(QUANTIZED),
+            op_types_to_quantize=list(MULTIPLYING if symmetric else QUANTIZED),
             nodes_to_exclude=kept_in_float(proto),
             reduce_range=reduce_range,
             calibrate_method=CalibrationMethod.MinMax,
+            extra_options=extra if symmetric else {},
         )
         return onnx.load(str(target))
 

@@ -5,11 +5,11 @@ what real games reach. Everything is a pure function of the seed.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from snakekit.export.samples import Sample
 from snakekit.runtime.contract import ModelCard
 from snakekit.trainer.generate import random_allowed
 from snakekit.trainer.scenario import Scenario
@@ -17,17 +17,6 @@ from snakekit.trainer.scenario import Scenario
 GAMES = 16
 RANDOM_SHARE = 0.15
 MOST_SETS = 6
-
-
-@dataclass(frozen=True)
-class Sample:
-    """Observations of one kind of game."""
-
-    name: str
-    obs: NDArray[np.uint8]
-    """`[N, planes, rows, cols]`."""
-    allowed: NDArray[np.bool_]
-    """Safe moves `[N, 4]`."""
 
 
 def scenarios_of(card: ModelCard) -> list[Scenario]:

@@ -1,21 +1,29 @@
-"""Nets as ONNX: exported, checked, marked with their card, described."""
+"""Nets as ONNX: exported, checked, marked with their card, described, and read back."""
 
-import contextlib
 import logging
-import os
 import warnings
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 import onnx
 import torch
 from google.protobuf.message import DecodeError
 from onnx import ModelProto, TensorProto
 
-from snakekit.runtime.contract import CARD_KEY, INPUT_NAME, OUTPUT_NAMES, ModelCard, dump_card
-from snakekit.trainer.model import Net
+from snakekit.export import graph
+from snakekit.runtime.backends.onnxcard import card_of
+from snakekit.runtime.contract import (
+    CARD_KEY,
+    INPUT_NAME,
+    OUTPUT_NAMES,
+    CardError,
+    ModelCard,
+    dump_card,
+)
+from snakekit.trainer.checkpoint import Checkpoint, hash_weights
+from snakekit.trainer.model import Net, build
 
 OPSET = 20
 
@@ -94,44 +102,28 @@ def check(proto: ModelProto, card: ModelCard) -> None:
     if inputs[0].type.tensor_type.elem_type != TensorProto.UINT8:
         raise ModelFileError("the exported graph's input is not uint8")
     expected = ("?", card.planes, *(card.view or ("?", "?")))
-    if _shape(inputs[0]) != expected:
-        raise ModelFileError(f"the graph's input is {_shape(inputs[0])}, expected {expected}")
-
-
-def _shape(value: onnx.ValueInfoProto) -> tuple[int | str, ...]:
-    dims = value.type.tensor_type.shape.dim
-    return tuple(d.dim_value if d.HasField("dim_value") else "?" for d in dims)
-
-
-def write_file(path: Path, blob: bytes) -> None:
-    """Write `blob` to `path` by way of a temporary file, so that it is whole or not there.
-
-    Raises:
-        ModelFileError: the disk refuses.
-    """
-    temporary = path.with_name(f".{path.name}.tmp-{os.getpid()}")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with temporary.open("wb") as file:
-            file.write(blob)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-        raise ModelFileError(f"{path}: cannot be written: {error.strerror}") from None
+    found = graph.shape_of(inputs[0])
+    if found != expected:
+        raise ModelFileError(f"the graph's input is {found}, expected {expected}")
+    for node in graph.takes_bytes(proto):
+        raise ModelFileError(
+            f"node {node.name} ({node.op_type}) reads the uint8 input, which no GPU does; expected "
+            "the net to convert its observation to float first"
+        )
 
 
 class Description(msgspec.Struct, frozen=True):
     """What is inside an ONNX file."""
 
-    card: str
-    """The card's JSON text, empty where there is none."""
+    card: ModelCard
     inputs: list[str]
     outputs: list[str]
     operators: dict[str, int]
     parameters: int
+    multiply_adds: int
+    """For one position, see `board`."""
+    board: tuple[int, int]
+    """Rows and columns of that position."""
     bytes: int
     opset: int
     ir_version: int
@@ -141,37 +133,76 @@ def describe(path: Path) -> Description:
     """Read what `snakekit export --show` prints.
 
     Raises:
-        ModelFileError: missing, unreadable or no ONNX file.
+        ModelFileError: missing, unreadable, cut, foreign, or with weights that are not finite.
     """
-    try:
-        blob = path.read_bytes()
-        proto = onnx.load_from_string(blob)
-    except OSError as error:
-        raise ModelFileError(f"{path}: cannot be read: {error.strerror}") from None
-    except DecodeError:
-        raise ModelFileError(f"{path}: not an ONNX file") from None
-    if not proto.graph.node:
-        raise ModelFileError(f"{path}: not an ONNX file")
-    properties = {p.key: p.value for p in proto.metadata_props}
+    blob, proto, card = read_model(path)
+    board = card.view or ((11, 11) if (11, 11) in card.boards else card.boards[0][::-1])
     return Description(
-        card=properties.get(CARD_KEY, ""),
-        inputs=[_signature(v) for v in proto.graph.input],
-        outputs=[_signature(v) for v in proto.graph.output],
-        operators=dict(Counter(n.op_type for n in proto.graph.node).most_common()),
-        parameters=sum(_size(t) for t in proto.graph.initializer),
+        card=card,
+        inputs=[graph.signature(v) for v in proto.graph.input],
+        outputs=[graph.signature(v) for v in proto.graph.output],
+        operators=graph.operators(proto),
+        parameters=graph.parameters(proto),
+        multiply_adds=graph.multiply_adds(proto, *board),
+        board=board,
         bytes=len(blob),
         opset=max((o.version for o in proto.opset_import if o.domain == ""), default=0),
         ir_version=proto.ir_version,
     )
 
 
-def _signature(value: onnx.ValueInfoProto) -> str:
-    kind = TensorProto.DataType.Name(value.type.tensor_type.elem_type).lower()
-    return f"{value.name}: {kind}[{', '.join(map(str, _shape(value)))}]"
+def read_model(path: Path) -> tuple[bytes, ModelProto, ModelCard]:
+    """Return a file's bytes, graph and card.
+
+    Raises:
+        ModelFileError: missing, unreadable, cut, foreign, or with weights that are not finite.
+    """
+    try:
+        blob = path.read_bytes()
+        card = card_of(blob, origin=path.name)
+        proto = onnx.load_from_string(blob)
+    except OSError as error:
+        raise ModelFileError(f"{path}: cannot be read: {error.strerror}") from None
+    except CardError as error:
+        raise ModelFileError(str(error)) from None
+    except DecodeError:
+        raise ModelFileError(f"{path.name}: damaged; expected a whole ONNX file") from None
+    for tensor in proto.graph.initializer:
+        if tensor.data_type in (TensorProto.FLOAT, TensorProto.FLOAT16):
+            require_finite(tensor.name, onnx.numpy_helper.to_array(tensor), path.name)
+    return blob, proto, card
 
 
-def _size(tensor: TensorProto) -> int:
-    size = 1
-    for dim in tensor.dims:
-        size *= dim
-    return size
+def require_finite(name: str, values: Any, origin: str) -> None:
+    """Refuse weights that are not finite.
+
+    Raises:
+        ModelFileError: names the tensor.
+    """
+    count = int((~np.isfinite(values)).sum())
+    if count:
+        raise ModelFileError(
+            f"{origin}: {count} numbers of tensor {name} are not finite; expected finite weights"
+        )
+
+
+def checkpoint_of(path: Path) -> Checkpoint:
+    """Return the checkpoint that an fp32 file was exported from, weights bit for bit.
+
+    Raises:
+        ModelFileError: no such file, another precision, or weights other than the card's.
+    """
+    _, proto, card = read_model(path)
+    if card.precision != "fp32":
+        raise ModelFileError(
+            f"{path.name}: is {card.precision}; expected a checkpoint or an fp32 file"
+        )
+    try:
+        names = build(card.net, card.net_options).state_dict()
+    except (ValueError, TypeError) as error:
+        raise ModelFileError(f"{path.name}: {error}") from None
+    held = {t.name: t for t in proto.graph.initializer}
+    weights = {n: onnx.numpy_helper.to_array(held[n]).copy() for n in names if n in held}
+    if hash_weights(weights) != card.weights_sha256:
+        raise ModelFileError(f"{path.name}: its weights are not those that its card names")
+    return Checkpoint(card=msgspec.structs.replace(card, opset=None, parity={}), weights=weights)

@@ -1,20 +1,24 @@
 """Gates: does an exported model still answer as the net it came from?"""
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from snakekit.export.observations import Sample
-from snakekit.export.session import Answers, Session
+from snakekit.export.samples import Answers, Run, Truth, in_batches
 
-BATCHES = (1, 2, 7, 256)
-"""Batch sizes tried: one, two, an odd one, and the largest a server uses."""
+LARGEST = 256
+"""Largest batch where none is given."""
 TIE = 0.05
 """Logits closer than this are a tie: either move is as good."""
+TOLERANCE = 1e-4
+"""Largest difference of fp32, and of any precision between places in a batch."""
+AGREEMENT = {"fp16": 0.995, "int8": 0.98}
+"""Share of positions in which the best safe move has to be the same."""
 
-Reference = Callable[[NDArray[np.uint8]], Answers]
+_PLACES = 33
+_FEW = 8
+"""Batches tried at each size but the largest."""
 
 
 class GateError(Exception):
@@ -25,6 +29,7 @@ class GateError(Exception):
 class Gate:
     """Figures of a gate and whether they are good enough."""
 
+    name: str
     figures: dict[str, float]
     passed: bool
     rule: str
@@ -34,6 +39,65 @@ class Gate:
         """Return the figures in one line."""
         return ", ".join(f"{key} {value:.6g}" for key, value in self.figures.items())
 
+    def require(self) -> None:
+        """Raise GateError unless it was passed."""
+        if not self.passed:
+            raise GateError(f"{self.name} refused; asked {self.rule}; found {self.text()}")
+
+
+def batch_sizes(most: int) -> tuple[int, ...]:
+    """Return the sizes to try: one, two, an odd one, and the largest that a server uses."""
+    return tuple(sorted({min(n, most) for n in (1, 2, 7, most)}))
+
+
+def gate_of(
+    precision: str,
+    truth: Truth,
+    run: Run,
+    *,
+    most: int = LARGEST,
+    tolerance: float = TOLERANCE,
+    agreement: float | None = None,
+) -> Gate:
+    """Compare a model of `precision` with the net.
+
+    Args:
+        precision: `fp32` goes through `exact_gate`, others through `close_gate`.
+        truth: positions and the net's answers.
+        run: the model.
+        most: the largest batch.
+        tolerance: see `exact_gate`.
+        agreement: see `close_gate`; None takes that of `AGREEMENT`.
+    """
+    if precision == "fp32":
+        return exact_gate(truth, run, most=most, tolerance=tolerance)
+    share = AGREEMENT[precision] if agreement is None else agreement
+    return close_gate(precision, truth, run, most=most, agreement=share, tolerance=tolerance)
+
+
+def exact_gate(truth: Truth, run: Run, *, most: int, tolerance: float) -> Gate:
+    """Compare a float model with the net.
+
+    Every observation at the largest batch, some at each other batch size; the same observation
+    must also get the same answer wherever it stands in a batch. All largest absolute differences
+    (logits and values alike) must stay below `tolerance`.
+    """
+    keys = ("policy_max_abs", "value_max_abs", "batch_max_abs", "place_max_abs")
+    worst = dict.fromkeys(keys, 0.0)
+    for sample, expected in zip(truth.samples, truth.answers, strict=True):
+        found = in_batches(run, sample.obs, most)
+        for key, a, b in zip(keys[:2], expected, found, strict=True):
+            worst[key] = max(worst[key], _largest((a, a), (b, b)))
+        for batch in batch_sizes(most)[:-1]:
+            few = slice(0, min(_FEW * batch, len(sample.obs)))
+            again = in_batches(run, sample.obs[few], batch)
+            gap = _largest(again, (expected[0][few], expected[1][few]))
+            worst["batch_max_abs"] = max(worst["batch_max_abs"], gap)
+        worst["place_max_abs"] = max(worst["place_max_abs"], _place_gap(run, sample.obs, most))
+    figures = {"observations": float(truth.positions), **worst}
+    passed = max(worst.values()) < tolerance
+    return Gate("fp32", figures, passed, f"every difference below {tolerance:g}")
+
 
 def _largest(a: Answers, b: Answers) -> float:
     # NaN must fail the gate, and NaN compares false, so it is turned into infinity.
@@ -41,85 +105,105 @@ def _largest(a: Answers, b: Answers) -> float:
     return gap if np.isfinite(gap) else float("inf")
 
 
-def exact_gate(
-    reference: Reference, session: Session, samples: Sequence[Sample], *, tolerance: float
-) -> Gate:
-    """Compare a float model with its reference.
-
-    Every observation at the largest batch, some at each other batch size; the same observation
-    must also get the same answer alone, in the middle of a batch, and at its end. All largest
-    absolute differences (logits and values alike) must stay within `tolerance`.
-    """
-    keys = ("policy_max_abs", "value_max_abs", "batch_max_abs", "place_max_abs")
-    worst = dict.fromkeys(keys, 0.0)
-    for sample in samples:
-        expected = reference(sample.obs)
-        found = session.batched(sample.obs, BATCHES[-1])
-        for key, a, b in zip(keys[:2], expected, found, strict=True):
-            worst[key] = max(worst[key], _largest((a, a), (b, b)))
-        for batch in BATCHES[:-1]:
-            few = slice(0, min(8 * batch, len(sample.obs)))
-            again = session.batched(sample.obs[few], batch)
-            gap = _largest(again, (expected[0][few], expected[1][few]))
-            worst["batch_max_abs"] = max(worst["batch_max_abs"], gap)
-        worst["place_max_abs"] = max(worst["place_max_abs"], _place_gap(session, sample.obs))
-    figures = {"observations": float(sum(len(s.obs) for s in samples)), **worst}
-    return Gate(figures, max(worst.values()) < tolerance, f"every difference below {tolerance:g}")
-
-
-def _place_gap(session: Session, obs: NDArray[np.uint8]) -> float:
+def _place_gap(run: Run, obs: NDArray[np.uint8], most: int) -> float:
     """Return how much an answer depends on its place in a batch."""
-    batch = obs[:33]
-    whole = session(batch)
-    turned = session(np.ascontiguousarray(batch[::-1]))
+    batch = obs[: min(_PLACES, most)]
+    whole = run(batch)
+    turned = run(np.ascontiguousarray(batch[::-1]))
     return _largest(whole, (turned[0][::-1], turned[1][::-1]))
 
 
-def padding_gap(session: Session, samples: Sequence[Sample]) -> float:
+def padding_gap(run: Run, truth: Truth) -> float:
     """Return the largest difference between boards alone and inside a larger tensor."""
     worst = 0.0
-    for sample in samples:
+    for sample in truth.samples:
         obs = sample.obs[:16]
         n, planes, rows, cols = obs.shape
         padded = np.zeros((n, planes, rows + 2, cols + 5), np.uint8)
         padded[:, :, :rows, :cols] = obs
-        worst = max(worst, _largest(session(obs), session(padded)))
+        worst = max(worst, _largest(run(obs), run(padded)))
     return worst
 
 
 def close_gate(
-    reference: Reference, session: Session, samples: Sequence[Sample], *, agreement: float
+    precision: str, truth: Truth, run: Run, *, most: int, agreement: float, tolerance: float
 ) -> Gate:
-    """Compare a quantized model with its reference by the moves they would play.
+    """Compare a model of reduced precision with the net by the moves they would play.
 
     Counted are positions with at least two safe moves whose two best logits differ by `TIE` or
-    more; the best safe move must be the same in at least the share `agreement` of them. The mean
+    more; the best safe move must be the same in at least the share `agreement` of them, and so must
+    the model's own best moves between the largest and the other batch sizes. Answers must be finite
+    and, within one batch, differ by less than `tolerance` wherever a position stands. The mean
     divergence of the policies (nats) and the error of the value are reported.
     """
-    expected = [reference(s.obs) for s in samples]
-    found = [session.batched(s.obs, BATCHES[-1]) for s in samples]
-    policy, value = (np.concatenate(parts) for parts in zip(*expected, strict=True))
-    other, guess = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    allowed = np.concatenate([s.allowed for s in samples])
-    masked = np.where(allowed, policy, -np.inf)
-    ranked = np.sort(masked, 1)
-    with np.errstate(invalid="ignore"):
-        counted = (allowed.sum(1) >= 2) & (ranked[:, 3] - ranked[:, 2] >= TIE)
-    same = masked.argmax(1) == np.where(allowed, other, -np.inf).argmax(1)
-    kl = _divergence(policy, other)
+    expected = _joined(truth.answers)
+    allowed = np.concatenate([s.allowed for s in truth.samples])
+    parts = tuple(in_batches(run, s.obs, most) for s in truth.samples)
+    found = _joined(parts)
+    counted = _counted(expected[0], allowed)
+    same = _best(expected[0], allowed) == _best(found[0], allowed)
+    small = [
+        _same_in_small_batches(run, sample.obs, sample.allowed, answers[0], most)
+        for sample, answers in zip(truth.samples, parts, strict=True)
+    ]
+    place = max(_place_gap(run, s.obs, most) for s in truth.samples)
+    kl = _divergence(expected[0], found[0])
+    value_gap = np.abs(expected[1] - found[1])
     figures = {
-        "observations": float(len(policy)),
+        "observations": float(truth.positions),
         "compared": float(counted.sum()),
         "tie_margin": TIE,
-        "agreement": float(same[counted].mean()) if counted.any() else 0.0,
+        "agreement": _share(same[counted]),
+        "agreement_between_batches": _share(np.concatenate(small)),
+        "place_max_abs": place,
         "kl_mean": float(kl.mean()),
         "kl_p99": float(np.quantile(kl, 0.99)),
-        "value_mean_abs": float(np.abs(value - guess).mean()),
-        "value_max_abs": float(np.abs(value - guess).max()),
+        "value_mean_abs": float(value_gap.mean()),
+        "value_max_abs": float(value_gap.max()),
     }
-    finite = bool(np.isfinite(other).all() and np.isfinite(guess).all())
-    rule = f"the best safe move agrees in at least {agreement:.1%} of the positions compared"
-    return Gate(figures, finite and figures["agreement"] >= agreement, rule)
+    finite = bool(np.isfinite(found[0]).all() and np.isfinite(found[1]).all())
+    least = min(figures["agreement"], figures["agreement_between_batches"])
+    rule = (
+        f"the best safe move agrees in at least {agreement:.1%} of the positions compared, "
+        f"and no answer depends on its place in the batch by {tolerance:g}"
+    )
+    return Gate(precision, figures, finite and least >= agreement and place < tolerance, rule)
+
+
+def _joined(answers: tuple[Answers, ...]) -> Answers:
+    return np.concatenate([p for p, _ in answers]), np.concatenate([v for _, v in answers])
+
+
+def _share(same: NDArray[np.bool_]) -> float:
+    return float(same.mean()) if len(same) else 0.0
+
+
+def _counted(policy: NDArray[np.float32], allowed: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    ranked = np.sort(np.where(allowed, policy, -np.inf), 1)
+    with np.errstate(invalid="ignore"):
+        return np.asarray((allowed.sum(1) >= 2) & (ranked[:, 3] - ranked[:, 2] >= TIE))
+
+
+def _best(policy: NDArray[np.float32], allowed: NDArray[np.bool_]) -> NDArray[np.intp]:
+    return np.asarray(np.where(allowed, policy, -np.inf).argmax(1))
+
+
+def _same_in_small_batches(
+    run: Run,
+    obs: NDArray[np.uint8],
+    allowed: NDArray[np.bool_],
+    policy: NDArray[np.float32],
+    most: int,
+) -> NDArray[np.bool_]:
+    """Return, at each smaller batch, whether the best safe moves are those of `policy`."""
+    parts = []
+    few = min(_FEW * batch_sizes(most)[-2], len(obs)) if most > 1 else len(obs)
+    counted = _counted(policy[:few], allowed[:few])
+    wanted = _best(policy[:few], allowed[:few])
+    for batch in batch_sizes(most)[:-1] or (1,):
+        found = in_batches(run, obs[:few], batch)[0]
+        parts.append((wanted == _best(found, allowed[:few]))[counted])
+    return np.concatenate(parts)
 
 
 def _divergence(policy: NDArray[np.float32], other: NDArray[np.float32]) -> NDArray[np.float64]:

@@ -4,14 +4,12 @@ import numpy as np
 import onnxruntime
 from numpy.typing import NDArray
 
+from snakekit.export.samples import Answers
 from snakekit.runtime.contract import INPUT_NAME, OUTPUT_NAMES
-
-Answers = tuple[NDArray[np.float32], NDArray[np.float32]]
-"""Policy logits `[N, 4]` and values `[N]`."""
 
 
 class Session:
-    """One loaded model."""
+    """One model from memory."""
 
     def __init__(self, blob: bytes) -> None:
         """Load the ONNX file `blob`."""
@@ -28,8 +26,3 @@ class Session:
         """Answer one batch `[N, planes, rows, cols]`."""
         policy, value = self._session.run(list(OUTPUT_NAMES), {INPUT_NAME: obs})
         return policy, value[:, 0]
-
-    def batched(self, obs: NDArray[np.uint8], batch: int) -> Answers:
-        """Answer `obs` in batches of `batch`; the last one may be smaller."""
-        parts = [self(obs[i : i + batch]) for i in range(0, len(obs), batch)]
-        return np.concatenate([p for p, _ in parts]), np.concatenate([v for _, v in parts])

@@ -1,10 +1,21 @@
+import argparse
+from collections.abc import Callable
+
+import onnx
 import pytest
 import torch
 
 from snakekit import core
+from snakekit.export import cli, pipeline
+from snakekit.export.observations import collect
+from snakekit.export.onnxfile import to_onnx
+from snakekit.export.samples import Truth, answer
 from snakekit.runtime.contract import ModelCard
+from snakekit.trainer import checkpoint as store
 from snakekit.trainer.checkpoint import Checkpoint, finish_card, weights_of
-from snakekit.trainer.model import build, count_parameters
+from snakekit.trainer.generate import infer
+from snakekit.trainer.model import Net, build, count_parameters
+from snakekit.trainer.scenario import Scenario
 
 OPTIONS = {"channels": 16, "blocks": 2, "hidden": 16}
 
@@ -40,3 +51,55 @@ def saved() -> Checkpoint:
         source_commit="unknown",
     )
     return Checkpoint(card=finish_card(card, weights, 5), weights=weights)
+
+
+@pytest.fixture(scope="session")
+def graphs() -> dict[str, onnx.ModelProto]:
+    """Graphs exported so far, by the hash of their weights."""
+    return {}
+
+
+@pytest.fixture(autouse=True)
+def export_each_net_once(
+    monkeypatch: pytest.MonkeyPatch, graphs: dict[str, onnx.ModelProto]
+) -> None:
+    """Torch takes seconds to export a net, and always gives the same graph."""
+
+    def once(model: Net, card: ModelCard) -> onnx.ModelProto:
+        key = card.weights_sha256
+        if key not in graphs:
+            graphs[key] = to_onnx(model, card)
+        copy = onnx.ModelProto()
+        copy.CopyFrom(graphs[key])
+        return copy
+
+    monkeypatch.setattr(pipeline, "to_onnx", once)
+
+
+@pytest.fixture(scope="session")
+def net(saved: Checkpoint) -> Net:
+    return store.restore_model(saved, origin="x").eval()
+
+
+@pytest.fixture(scope="session")
+def proto(saved: Checkpoint, net: Net, graphs: dict[str, onnx.ModelProto]) -> onnx.ModelProto:
+    return graphs.setdefault(saved.card.weights_sha256, to_onnx(net, saved.card))
+
+
+@pytest.fixture(scope="session")
+def truth(net: Net) -> Truth:
+    """Positions of two kinds of games with the net's answers."""
+    samples = [collect(2, Scenario(7, 7, 2), 96, seed=1), collect(2, Scenario(11, 11, 2), 96, 2)]
+    return answer(lambda obs: infer(net, obs), samples, 64)
+
+
+@pytest.fixture
+def command() -> Callable[..., int]:
+    """Run `snakekit export` with these words."""
+
+    def run(*words: object) -> int:
+        parser = argparse.ArgumentParser()
+        cli.add_arguments(parser)
+        return cli.run(parser.parse_args([str(word) for word in words]))
+
+    return run

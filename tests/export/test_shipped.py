@@ -1,11 +1,14 @@
 """The model in the repository: fits this build, and plays."""
 
+import dataclasses
 from pathlib import Path
 
 import pytest
 
 from snakekit import core
 from snakekit.export.onnxfile import describe
+from snakekit.export.parity import gate_of
+from snakekit.export.samples import Truth, in_batches, unpack
 from snakekit.export.session import Session
 from snakekit.runtime.contract import load_card
 from snakekit.trainer.evaluate import Score, measure
@@ -19,18 +22,42 @@ def play(scenario: str, opponent: str, games: int) -> Score:
     session = Session(STANDARD.read_bytes())
 
     def policy(obs: object) -> object:
-        return session.batched(obs, 256)[0]
+        return in_batches(session, obs, 256)[0]
 
     return measure(policy, 2, parse(scenario), opponent, games=games, seed=11)
 
 
 def test_its_card_fits_this_build() -> None:
     found = describe(STANDARD)
-    card = load_card(found.card, origin=STANDARD.name)
+    card = found.card
     assert load_card((MODELS / "standard.json").read_bytes(), origin="standard.json") == card
     assert card.planes == core.PLANES[card.encoder]
     assert found.bytes <= 4_000_000
     assert max(card.parity[k] for k in ("policy_max_abs", "value_max_abs")) < 1e-4
+
+
+def test_every_precision_is_of_the_same_weights() -> None:
+    card = describe(STANDARD).card
+    for path in MODELS.glob("*.onnx"):
+        other = describe(path).card
+        fix = f"snakekit export models/standard.onnx --precision {other.precision} --out models"
+        assert other.weights_sha256 == card.weights_sha256, f"{path.name} is stale; run: {fix}"
+    unpack(MODELS / "standard.parity.npz", card.weights_sha256)
+    # Full 8-bit weights would saturate on a CPU without VNNI.
+    assert "7-bit weights" in (describe(MODELS / "standard.int8.onnx").card.calibration or "")
+
+
+def test_they_pass_their_gates_on_this_machine() -> None:
+    truth = unpack(MODELS / "standard.parity.npz", describe(STANDARD).card.weights_sha256)
+    few = Truth(
+        tuple(
+            dataclasses.replace(s, obs=s.obs[:96], allowed=s.allowed[:96]) for s in truth.samples
+        ),
+        tuple((policy[:96], value[:96]) for policy, value in truth.answers),
+    )
+    for path in MODELS.glob("*.onnx"):
+        found = gate_of(describe(path).card.precision, few, Session(path.read_bytes()), most=96)
+        assert found.passed, f"{path.name}: {found.text()}"
 
 
 def test_it_beats_random_moves() -> None:

@@ -24,10 +24,14 @@ from snakekit.runtime.backends.trt.engine_file import (
     read_manifest,
     why_unfit,
 )
-from snakekit.runtime.backends.trt.runner import TensorrtBackend, engine_of, write_manifest
+from snakekit.runtime.backends.trt.runner import TensorrtBackend, engine_of
 
 HERE = Target(package="tensorrt", version="11.4.0", gpu="Fake GPU", compute_capability="9.0")
 PLAN = b"an engine"
+
+
+def write_manifest(engine: Path, manifest: Manifest) -> None:
+    manifest_path(engine).write_bytes(engine_file.manifest_bytes(manifest))
 
 
 def manifest(**changes: Any) -> Manifest:

@@ -38,7 +38,10 @@ def parse(trt: Any, logger: Any, onnx: bytes, origin: str) -> tuple[Any, Any]:
     network = builder.create_network(1 << int(flag) if flag is not None else 0)
     parser = trt.OnnxParser(network, logger)
     if not parser.parse(onnx):
-        raise BackendError(f"{origin}: TensorRT cannot read it: {_parser_errors(parser, logger)}")
+        words = _parser_errors(parser, logger)
+        if "DequantizeLinear" in words:
+            words += "; int8 for GPUs is made by snakekit export --precision int8 --target tensorrt"
+        raise BackendError(f"{origin}: TensorRT cannot read it: {words}")
     inputs = [network.get_input(i).name for i in range(network.num_inputs)]
     outputs = [network.get_output(i).name for i in range(network.num_outputs)]
     if inputs != [INPUT_NAME] or outputs != list(OUTPUT_NAMES):

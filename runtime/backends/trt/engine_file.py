@@ -100,6 +100,11 @@ def sha256(blob: bytes) -> str:
     return hashlib.sha256(blob).hexdigest()
 
 
+def manifest_bytes(manifest: Manifest) -> bytes:
+    """Return the manifest as it stands beside its engine."""
+    return msgspec.json.format(msgspec.json.encode(manifest), indent=2) + b"\n"
+
+
 def read_manifest(engine: Path) -> Manifest:
     """Read the manifest of `engine`.
 

@@ -4,14 +4,13 @@ import logging
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from snakekit.runtime.backends.base import BackendError, BackendInfo, Outputs
 from snakekit.runtime.backends.onnxcard import card_of
 from snakekit.runtime.backends.options import BackendOptions
-from snakekit.runtime.backends.trt.build import build
+from snakekit.runtime.backends.trt.build import Built, Progress, build
 from snakekit.runtime.backends.trt.cuda import Cuda
 from snakekit.runtime.backends.trt.engine_file import (
     NOT_RUN,
@@ -20,6 +19,7 @@ from snakekit.runtime.backends.trt.engine_file import (
     Profile,
     Target,
     engine_path,
+    manifest_bytes,
     manifest_path,
     profile_of,
     read_engine,
@@ -216,7 +216,7 @@ def engine_of(
     batch: tuple[int, int, int],
     *,
     ahead_of_time: bool = False,
-    progress: Any = None,
+    progress: Progress | None = None,
 ) -> tuple[Manifest, bytes]:
     """Return the engine of an ONNX file from `folder`, built now if none there fits.
 
@@ -246,14 +246,55 @@ def engine_of(
         except BackendError as error:
             log.warning("%s; building it again", error)
     timings = timings_path(folder, target)
+    manifest, built = make_engine(
+        trt,
+        onnx,
+        card,
+        target,
+        batch,
+        origin=path.name,
+        ahead_of_time=ahead_of_time,
+        timings=timings.read_bytes() if timings.is_file() else None,
+        progress=progress,
+    )
+    try:
+        write_whole(place, built.engine)
+        write_whole(manifest_path(place), manifest_bytes(manifest))
+        if built.timings is not None:
+            write_whole(timings, built.timings)
+    except OSError as error:
+        raise BackendError(f"{place}: cannot be written ({error.strerror})") from None
+    return manifest, built.engine
+
+
+def make_engine(
+    trt: Any,
+    onnx: bytes,
+    card: ModelCard,
+    target: Target,
+    batch: tuple[int, int, int],
+    *,
+    origin: str,
+    ahead_of_time: bool = False,
+    timings: bytes | None = None,
+    progress: Progress | None = None,
+) -> tuple[Manifest, Built]:
+    """Build the engine of an ONNX file in memory; return it with its manifest.
+
+    Arguments as of `build`; `batch` is least, usual and largest.
+
+    Raises:
+        BackendError: a failed build.
+    """
+    profile = profile_of(card, batch)
     built = build(
         trt,
         onnx,
         profile,
         target,
-        origin=path.name,
+        origin=origin,
         ahead_of_time=ahead_of_time,
-        timings=timings.read_bytes() if timings.is_file() else None,
+        timings=timings,
         progress=progress,
     )
     manifest = Manifest(
@@ -264,24 +305,7 @@ def engine_of(
         engine_sha256=sha256(built.engine),
         card=card,
     )
-    try:
-        write_whole(place, built.engine)
-        write_manifest(place, manifest)
-        if built.timings is not None:
-            write_whole(timings, built.timings)
-    except OSError as error:
-        raise BackendError(f"{place}: cannot be written ({error.strerror})") from None
-    return manifest, built.engine
-
-
-def write_manifest(engine: Path, manifest: Manifest) -> None:
-    """Write the manifest beside `engine`.
-
-    Raises:
-        OSError: the disk refuses.
-    """
-    text = msgspec.json.format(msgspec.json.encode(manifest), indent=2)
-    write_whole(manifest_path(engine), text + b"\n")
+    return manifest, built
 
 
 def _fitting(
