@@ -9,10 +9,13 @@ from typing import Any
 import msgspec
 import pytest
 from aiohttp.test_utils import TestClient, TestServer
+from processes import start
 
 from snakekit.runtime.config import ServerConfig
 from snakekit.runtime.engine import Engine
 from snakekit.runtime.process import make_keeper, make_runner
+
+__all__ = ["start"]
 
 Json = dict[str, Any]
 WORDS = {"up", "down", "left", "right"}

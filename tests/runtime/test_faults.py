@@ -12,7 +12,7 @@ import time
 from typing import Any
 
 import pytest
-from test_process import Started, get, post, start, wait_ready  # noqa: F401
+from processes import get, post, wait_ready
 
 from snakekit.runtime import deadline, engine, loaded
 from snakekit.runtime.backends.random_play import RandomBackend, random_card
@@ -141,7 +141,7 @@ async def test_a_suspended_machine_answers_at_once_when_it_wakes(
 
 
 def test_a_signal_in_mid_move_with_many_games(
-    start: Any,  # noqa: F811
+    start: Any,
     request_json: Any,
 ) -> None:
     process, url, _, _ = start("--mode", "search", "--budget-ms", "400", "--search-workers", "2")
@@ -166,7 +166,7 @@ def test_a_signal_in_mid_move_with_many_games(
 
 
 def test_draining_plays_running_games_and_refuses_new_ones(
-    start: Any,  # noqa: F811
+    start: Any,
     request_json: Any,
 ) -> None:
     process, url, _, _ = start("--mode", "policy", "--drain-s", "20")
@@ -203,7 +203,7 @@ def request_to(url: str, body: Any) -> Any:
 
 
 def test_a_second_signal_ends_the_draining(
-    start: Any,  # noqa: F811
+    start: Any,
     request_json: Any,
 ) -> None:
     process, url, _, _ = start("--mode", "policy", "--drain-s", "60")

@@ -8,7 +8,7 @@ import time
 from typing import Any
 
 import pytest
-from test_process import get, start, wait_ready  # noqa: F401
+from processes import get, wait_ready
 
 from snakekit.bench.load import Client, Player, Target, closed_loop, scripts
 from snakekit.runtime import api, process
@@ -63,7 +63,7 @@ async def test_games_are_forgotten_when_nobody_plays(
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_resident_memory_is_flat(start: Any) -> None:  # noqa: F811
+def test_resident_memory_is_flat(start: Any) -> None:
     """Ten thousand games over HTTP without an end, after a first thousand."""
     process, url, metrics, _ = start("--mode", "policy", "--games-limit", "500")
     wait_ready(url)

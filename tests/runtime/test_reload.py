@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 import pytest
 from aiohttp.test_utils import TestClient, TestServer
-from test_process import Started, get, post, start, wait_ready  # noqa: F401
+from processes import get, post, wait_ready
 from test_refusals import card, tiny_model
 
 from snakekit.runtime.backends import BackendError
@@ -167,7 +167,7 @@ async def test_search_has_nothing_to_reload(make_client: Any) -> None:
 
 
 def test_a_signal_and_the_private_port_reload_a_file(
-    start: Any,  # noqa: F811
+    start: Any,
     request_json: Any,
     tmp_path: Path,
 ) -> None:
