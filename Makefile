@@ -8,13 +8,14 @@ BACKEND := $(if $(shell command -v nvidia-smi 2>/dev/null),gpu,cpu)
 SOURCES := pyproject.toml CMakeLists.txt $(wildcard csrc/*.cc csrc/*.h csrc/search/*.cc csrc/search/*.h)
 PIP     := $(BIN)/pip --disable-pip-version-check --quiet
 
-.PHONY: help serve demo test slow check fmt bench clean
+.PHONY: help serve demo test slow check audit fmt bench clean
 help:
 	@echo "make serve   serve the shipped model on port $(PORT)"
 	@echo "make demo    watch one game of the served snake against built-in players"
 	@echo "make test    run the tests           make slow   run the slow ones"
 	@echo "make check   linters, types, layers  make fmt    format sources, renew the stub"
-	@echo "make bench   measure this machine    make clean  remove what was built"
+	@echo "make audit   known holes in packages make bench  measure this machine"
+	@echo "make clean   remove what was built"
 
 $(BIN)/pip:
 	$(PYTHON) -m venv $(VENV)
@@ -58,6 +59,9 @@ check: $(VENV)/.check
 	$(BIN)/clang-format --dry-run --Werror $(wildcard csrc/*.cc csrc/*.h csrc/*/*.cc csrc/*/*.h)
 	$(BIN)/cmake -S . -B build/check > build/check.log 2>&1 || { cat build/check.log; exit 1; }
 	$(BIN)/python .ci/tidy.py build/check
+
+audit: $(VENV)/.check
+	$(BIN)/python .ci/audit.py
 
 fmt: $(VENV)/.check
 	$(BIN)/ruff check --fix .
