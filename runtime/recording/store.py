@@ -4,6 +4,7 @@ Names come from the clock and a hash of the ids, never from the ids: a game call
 `../../etc/passwd` is recorded like any other.
 """
 
+import contextlib
 import errno
 import fcntl
 import hashlib
@@ -61,7 +62,7 @@ class Store:
         self._running: dict[str, Journal] = {}
         self._stuck: list[Journal] = []
         self._finished: OrderedDict[str, int] = OrderedDict()
-        self._games = self._failed = 0
+        self._games = self._failed = self._bytes = 0
         self._error = ""
         self._resume()
 
@@ -75,13 +76,16 @@ class Store:
                 if older is not None:
                     self._stuck.append(older)
                 self._running[_key_of(path)] = journal
+                self._bytes += journal.size
             elif (stem := _stem(path)) is not None:
-                self._finished[stem] = self._finished.get(stem, 0) + path.stat().st_size
+                size = path.stat().st_size
+                self._finished[stem] = self._finished.get(stem, 0) + size
+                self._bytes += size
 
     @property
     def status(self) -> Status:
         """Counts since the start."""
-        return Status(games=self._games, failed=self._failed, bytes=self._size(), error=self._error)
+        return Status(games=self._games, failed=self._failed, bytes=self._bytes, error=self._error)
 
     def take(self, event: Event) -> None:
         """Add one request to its game; what the disk refuses is counted, never raised."""
@@ -92,9 +96,11 @@ class Store:
                 return
             journal = self._running[key] = Journal(self._new_path(key), self._clock())
         journal.seen_at = self._clock()
+        before = journal.size
         try:
             self._make_room(len(event.body))
             journal.append(event)
+            self._bytes += journal.size - before
         except OSError as error:
             self._note(error)
         if event.kind == "end" or journal.size > LONGEST_GAME:
@@ -126,50 +132,52 @@ class Store:
             journal.path.unlink(missing_ok=True)
             return
         try:
-            self._finished[journal.path.stem] = finish(journal.path)
-            self._games += 1
-            self._make_room(0)
+            size = finish(journal.path)
         except FileNotFoundError:
             # The owner has removed it.
+            self._bytes -= journal.size
             return
         except OSError as error:
             self._note(error)
             self._stuck.append(journal)
+            return
+        self._finished[journal.path.stem] = size
+        self._bytes += size - journal.size
+        self._games += 1
+        self._make_room(0)
 
     def _note(self, error: OSError) -> None:
         self._failed += 1
         self._error = error.strerror or type(error).__name__
 
-    def _size(self) -> int:
-        parts = sum(j.size for j in (*self._running.values(), *self._stuck))
-        return parts + sum(self._finished.values())
-
     def _make_room(self, size: int) -> None:
-        while self._finished and self._size() + size > self._limit:
+        while self._finished and self._bytes + size > self._limit:
             self._evict()
-        if size and self._size() + size > self._limit:
+        if size and self._bytes + size > self._limit:
             raise OSError(errno.EDQUOT, "the limit is used up by running games")
 
     def _evict(self) -> None:
-        stem, _ = self._finished.popitem(last=False)
+        stem, size = self._finished.popitem(last=False)
+        self._bytes -= size
         for ending in _ENDINGS:
-            (self._folder / (stem + ending)).unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                (self._folder / (stem + ending)).unlink()
 
     def _age_limit_passed(self, stem: str, oldest: float) -> bool:
         for ending in _ENDINGS:
-            path = self._folder / (stem + ending)
-            if path.exists():
-                return path.stat().st_mtime < oldest
+            with contextlib.suppress(OSError):
+                return (self._folder / (stem + ending)).stat().st_mtime < oldest
         return True
 
     def _new_path(self, key: str) -> Path:
         moment = time.time()
-        stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime(moment)) + f"{moment % 1 * 1000:03.0f}Z"
+        seconds = time.strftime("%Y%m%dT%H%M%S", time.gmtime(moment))
+        stamp = f"{seconds}{int(moment % 1 * 1000):03d}Z"
         path = self._folder / f"{stamp}-{key}{PART}"
         number = 1
         while path.exists() or path.stem in self._finished:
             number += 1
-            path = self._folder / f"{stamp}.{number}-{key}{PART}"
+            path = self._folder / f"{stamp}_{number}-{key}{PART}"
         return path
 
 
