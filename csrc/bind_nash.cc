@@ -283,6 +283,15 @@ void bind_stages(py::module_& m) {
             return out;
           },
           "int8 [games, slots]: the seat in each slot, -1 for none.")
+      .def_property_readonly(
+          "candidates",
+          [](const StageGames& g) {
+            py::array_t<bool> out(
+                {py::ssize_t{g.games()}, py::ssize_t{g.leaves().slots()}, py::ssize_t{kMoves}});
+            g.candidates(reinterpret_cast<std::uint8_t*>(out.mutable_data()));
+            return out;
+          },
+          "bool [games, slots, 4]: the moves that take part.")
       .def(
           "encode_roots",
           [](const StageGames& g) {

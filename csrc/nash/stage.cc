@@ -28,7 +28,7 @@ int candidate_mask(int safe, int legal) {
 }  // namespace
 
 template <class T>
-StageGames::Game StageGames::candidates(const State<T>& s, const float* prior) const {
+StageGames::Game StageGames::begin(const State<T>& s, const float* prior) const {
   Game game;
   game.roster = Roster::of(s);
   game.first_line = leaves_.lines();
@@ -54,7 +54,7 @@ StageGames::Game StageGames::candidates(const State<T>& s, const float* prior) c
 
 template <class T>
 void StageGames::enumerate(const State<T>& s, const float* prior) {
-  const Game game = candidates(s, prior);
+  const Game game = begin(s, prior);
   const int n = game.roster.count;
   std::array<int, kMaxSlots> at{};
   const std::int64_t joints = game.shape.joints();
@@ -124,6 +124,18 @@ void StageGames::seats(std::int8_t* out) const {
   for (const Game& game : games_) {
     for (int slot = 0; slot < leaves_.slots(); ++slot)
       *out++ = static_cast<std::int8_t>(slot < game.roster.count ? game.roster.seat[slot] : -1);
+  }
+}
+
+void StageGames::candidates(std::uint8_t* out) const {
+  const auto size = static_cast<std::ptrdiff_t>(leaves_.slots()) * kMoves;
+  for (const Game& game : games_) {
+    std::fill_n(out, size, std::uint8_t{0});
+    for (int slot = 0; slot < game.roster.count; ++slot) {
+      for (int a = 0; a < game.shape.actions[slot]; ++a)
+        out[slot * kMoves + game.moves[slot][a]] = 1;
+    }
+    out += size;
   }
 }
 

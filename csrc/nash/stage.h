@@ -42,6 +42,8 @@ class StageGames {
   [[nodiscard]] int games() const { return static_cast<int>(games_.size()); }
   // Slots' seats [games, slots], -1 for none.
   void seats(std::int8_t* out) const;
+  // 1 where a move takes part [games, slots, 4].
+  void candidates(std::uint8_t* out) const;
 
  private:
   struct Game {
@@ -54,7 +56,7 @@ class StageGames {
   template <class T>
   void enumerate(const State<T>& s, const float* prior);
   template <class T>
-  [[nodiscard]] Game candidates(const State<T>& s, const float* prior) const;
+  [[nodiscard]] Game begin(const State<T>& s, const float* prior) const;
   void write(const Game& game, const float* policy, std::size_t index, const StageResults& out);
 
   LeafSet leaves_;

@@ -393,6 +393,11 @@ class StageGames:
         Equilibria from float32 [leaves, slots + 1] (logits or probabilities over the leaf's own slots): policy [games, slots, 4], outcome [games, slots + 1], utility [games, slots], NashConv [games].
         """
     @property
+    def candidates(self) -> numpy.typing.NDArray[numpy.bool]:
+        """
+        bool [games, slots, 4]: the moves that take part.
+        """
+    @property
     def games(self) -> int:
         ...
     @property

@@ -164,7 +164,9 @@ def test_joint_moves_and_their_equilibria(snakes, slots):
         for slot, own in enumerate(moves):
             np.testing.assert_allclose(policy[i, slot, own], want[slot], atol=1e-4)
             assert policy[i, slot].sum() == pytest.approx(1, abs=1e-5)
+            assert np.flatnonzero(games.candidates[i, slot]).tolist() == own
         assert (policy[i, len(living) :] == 0).all()
+        assert not games.candidates[i, len(living) :].any()
         np.testing.assert_allclose(value[i, : len(living)], worth, atol=1e-4)
         assert gap[i] == pytest.approx(distance, abs=1e-4)
         joint = np.array([1.0])

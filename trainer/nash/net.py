@@ -1,0 +1,171 @@
+"""Networks that see all seats at once and answer for all of them.
+
+They map features (uint8 `[N, planes, rows, cols]`) to `policy` (float32 logits
+`[N, slots, actions]`) and `outcome` (float32 logits `[N, slots + 1]`: a chance to win for each
+slot, then that of a draw; slots without a living seat get -1e4). Plane 0 marks the board; the
+plane `heads[k]` marks the cell at which slot `k` is read out and is empty without a living seat.
+"""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from snakekit import core
+from snakekit.trainer.model import Block, Net
+
+ABSENT = -1e4
+MOST_SIDE = 25
+
+
+class ConvTrunk(nn.Module):
+    """Residual 3x3 convolutions at board size."""
+
+    def __init__(self, planes: int, channels: int, blocks: int) -> None:
+        """Create the trunk; its blocks start as the identity."""
+        super().__init__()
+        self.stem = nn.Conv2d(planes, channels, 3, padding=1)
+        self.blocks = nn.ModuleList(Block(channels) for _ in range(blocks))
+
+    def forward(self, x: Tensor, mask: Tensor) -> Tensor:
+        """Map scaled planes `[N, planes, rows, cols]` to features `[N, channels, rows, cols]`."""
+        x = functional.relu(self.stem(x)) * mask
+        for block in self.blocks:
+            x = block(x, mask)
+        return x
+
+
+class Attention(nn.Module):
+    """One pre-norm transformer layer over the cells of the board, without dropout."""
+
+    def __init__(self, channels: int, heads: int) -> None:
+        """Create a layer whose residual branches start at zero."""
+        super().__init__()
+        self.heads = heads
+        self.norm1, self.norm2 = nn.LayerNorm(channels), nn.LayerNorm(channels)
+        self.qkv = nn.Linear(channels, 3 * channels)
+        self.out = nn.Linear(channels, channels)
+        self.wide = nn.Linear(channels, 2 * channels)
+        self.narrow = nn.Linear(2 * channels, channels)
+        for layer in (self.out, self.narrow):
+            nn.init.zeros_(layer.weight)
+
+    def forward(self, x: Tensor, absent: Tensor) -> Tensor:
+        """Map `x` `[N, cells, channels]`; `absent` `[N, 1, 1, cells]` is added to the scores."""
+        n, cells, channels = x.shape
+        parts = self.qkv(self.norm1(x)).view(n, cells, 3, self.heads, channels // self.heads)
+        q, k, v = parts.permute(2, 0, 3, 1, 4)
+        scores = q @ k.transpose(-1, -2) * (channels // self.heads) ** -0.5 + absent
+        mixed = (scores.softmax(-1) @ v).transpose(1, 2).reshape(n, cells, channels)
+        x = x + self.out(mixed)
+        return x + self.narrow(functional.relu(self.wide(self.norm2(x))))
+
+
+class CellTrunk(nn.Module):
+    """A transformer encoder whose tokens are the board's cells, with learned places."""
+
+    def __init__(self, planes: int, channels: int, blocks: int, heads: int) -> None:
+        """Create the trunk for boards of up to 25 rows and columns."""
+        super().__init__()
+        self.embed = nn.Linear(planes, channels)
+        self.row = nn.Parameter(torch.randn(MOST_SIDE, channels) * 0.1)
+        self.col = nn.Parameter(torch.randn(MOST_SIDE, channels) * 0.1)
+        self.layers = nn.ModuleList(Attention(channels, heads) for _ in range(blocks))
+        self.norm = nn.LayerNorm(channels)
+
+    def forward(self, x: Tensor, mask: Tensor) -> Tensor:
+        """Map scaled planes `[N, planes, rows, cols]` to features `[N, channels, rows, cols]`."""
+        n, _, rows, cols = x.shape
+        places = self.row[:rows, None] + self.col[None, :cols]
+        y = (self.embed(x.permute(0, 2, 3, 1)) + places).flatten(1, 2)
+        absent = (mask.flatten(2) - 1)[:, None] * -ABSENT
+        for layer in self.layers:
+            y = layer(y, absent)
+        y = functional.relu(self.norm(y))
+        return y.transpose(1, 2).reshape(n, -1, rows, cols) * mask
+
+
+class AllSeatNet(Net):
+    """A trunk over the board, read out at each slot's head and over the whole board.
+
+    The readout's weights are the same for all slots. With `separate` policy and outcome have a
+    trunk of their own, as the paper found better for large nets.
+    """
+
+    def __init__(
+        self,
+        scale: Sequence[float],
+        *,
+        heads: Sequence[int],
+        actions: int = 4,
+        channels: int = 16,
+        blocks: int = 2,
+        hidden: int = 48,
+        attention: int = 0,
+        separate: int = 0,
+    ) -> None:
+        """Create the net.
+
+        Args:
+            scale: divisor of each plane.
+            heads: plane of each slot's head.
+            actions: places of the policy.
+            channels: width of the trunk.
+            blocks: its depth.
+            hidden: width of the readout.
+            attention: heads of a transformer trunk; 0 makes a convolutional one.
+            separate: 1 for two trunks.
+        """
+        super().__init__(scale)
+        if min(channels, blocks, hidden, actions) < 1 or not 0 <= separate <= 1:
+            raise ValueError("channels, blocks, hidden, actions: at least 1; separate: 0 or 1")
+        if attention < 0 or (attention and channels % attention):
+            raise ValueError(f"attention: {attention} heads do not divide {channels} channels")
+        self.heads = tuple(heads)
+
+        def trunk() -> nn.Module:
+            if attention:
+                return CellTrunk(len(scale), channels, blocks, attention)
+            return ConvTrunk(len(scale), channels, blocks)
+
+        self.trunk = trunk()
+        self.second = trunk() if separate else None
+        self.to_policy = nn.Linear(3 * channels, hidden)
+        self.policy = nn.Linear(hidden, actions)
+        self.to_outcome = nn.Linear(3 * channels, hidden)
+        self.win = nn.Linear(hidden, 1)
+        self.to_draw = nn.Linear(2 * channels, hidden)
+        self.draw = nn.Linear(hidden, 1)
+
+    def _read(self, x: Tensor, mask: Tensor, marks: Tensor) -> tuple[Tensor, Tensor]:
+        """Return features of every slot `[N, slots, 3C]` and of the board `[N, 2C]`."""
+        area = mask.sum((2, 3))
+        # Features are never negative and zero off the board, so a plain maximum is the masked one.
+        board = torch.cat((x.sum((2, 3)) / area, x.amax((2, 3))), 1)
+        at_heads = torch.einsum("nchw,nshw->nsc", x, marks)
+        every = board[:, None].expand(-1, len(self.heads), -1)
+        return torch.cat((at_heads, every), 2), board
+
+    def forward(self, obs: Tensor) -> tuple[Tensor, Tensor]:
+        """Return (`policy`, `outcome`), see the module."""
+        marks = (obs[:, list(self.heads)] > 0).to(torch.float32)
+        mask = (obs[:, :1] > 0).to(torch.float32)
+        scaled = obs.to(torch.float32) / self.scale
+        x = self.trunk(scaled, mask)
+        slots, board = self._read(x, mask, marks)
+        win = self.win(functional.relu(self.to_outcome(slots)))[..., 0]
+        living = marks.amax((2, 3))
+        win = win * living + (1 - living) * ABSENT
+        draw = self.draw(functional.relu(self.to_draw(board)))
+        if self.second is not None:
+            slots, _ = self._read(self.second(scaled, mask), mask, marks)
+        policy = self.policy(functional.relu(self.to_policy(slots)))
+        return policy, torch.cat((win, draw), 1)
+
+
+def snake_net(scale: Sequence[float], *, slots: int, **options: int) -> AllSeatNet:
+    """Return a net for observation v3 with `slots` slots; `scale` is that of its planes."""
+    block = core.ALL_SEAT_BLOCK
+    heads = [core.ALL_SEAT_COMMON + slot * block for slot in range(slots)]
+    return AllSeatNet(scale, heads=heads, **options)

@@ -1,0 +1,115 @@
+"""A `Table` for any `SimultaneousGame`: plain Python, for small games and as a reference."""
+
+import itertools
+from typing import Any, Generic
+
+import numpy as np
+from numpy.typing import NDArray
+
+from snakekit import core
+from snakekit.trainer.nash.game import (
+    Action,
+    Ends,
+    Floats,
+    SimultaneousGame,
+    Solved,
+    State,
+    utilities,
+)
+
+
+class GameTable(Generic[State, Action]):
+    """Games of any kind side by side; all seats live until the end, so slots are seats."""
+
+    def __init__(
+        self, game: SimultaneousGame[State, Action], games: int, *, seed: int, max_turns: int
+    ) -> None:
+        """Start `games` games; they are cut off after `max_turns` turns."""
+        self.game, self.games = game, games
+        self.seats = self.slots = game.seats
+        self.actions = game.actions
+        self.max_turns = max_turns
+        self._generator = np.random.default_rng([seed, 5])
+        self._states = [game.start(self._generator) for _ in range(games)]
+        self._turns = np.zeros(games, np.int64)
+        self._candidates: list[list[list[Action]]] = []
+        self._lines: list[list[tuple[int, Floats | None]]] = []
+        planes, rows, cols = self.features().shape[1:]
+        self.shape = (planes, rows, cols)
+
+    def features(self) -> NDArray[np.uint8]:
+        """See `Table`."""
+        return self.game.features(self._states)
+
+    def turns(self) -> NDArray[np.int64]:
+        """See `Table`."""
+        return self._turns.copy()
+
+    def expand(self) -> NDArray[np.uint8]:
+        """See `Table`."""
+        leaves: list[State] = []
+        self._candidates, self._lines = [], []
+        for state in self._states:
+            own = [list(self.game.candidates(state, s)) for s in self.game.living(state)]
+            lines: list[tuple[int, Floats | None]] = []
+            for joint in itertools.product(*own):
+                after = self.game.step(state, joint)
+                end = self.game.outcome(after)
+                lines.append((-1 if end is not None else len(leaves), end))
+                leaves += [after] if end is None else []
+            self._candidates.append(own)
+            self._lines.append(lines)
+        if not leaves:
+            return np.zeros((0, *self.shape), np.uint8)
+        return self.game.features(leaves)
+
+    def solve(self, outcomes: Floats, iterations: int) -> Solved:
+        """See `Table`."""
+        shape = (self.games, self.slots, self.actions)
+        policy, allowed = np.zeros(shape, np.float32), np.zeros(shape, np.bool_)
+        expected = np.zeros((self.games, self.slots + 1), np.float32)
+        gap = np.zeros(self.games, np.float32)
+        weights = np.exp(outcomes - outcomes.max(1, keepdims=True, initial=-np.inf))
+        chances = weights / weights.sum(1, keepdims=True)
+        for g, (own, lines) in enumerate(zip(self._candidates, self._lines, strict=True)):
+            ends = np.stack([chances[leaf] if end is None else end for leaf, end in lines])
+            sizes = [len(actions) for actions in own]
+            worth = utilities(ends, len(own)).reshape(*sizes, -1)
+            found, _, gap[g] = core.solve_stage(worth, iterations=iterations)
+            joint = np.ones(1, np.float32)
+            for slot, (actions, chosen) in enumerate(zip(own, found, strict=True)):
+                places = [self.game.place(a) for a in actions]
+                policy[g, slot, places], allowed[g, slot, places] = chosen, True
+                joint = np.multiply.outer(joint, chosen).ravel()
+            expected[g] = joint @ ends
+        seats = np.tile(np.arange(self.slots, dtype=np.int8), (self.games, 1))
+        return Solved(policy, allowed, expected, gap, seats)
+
+    def play(self, actions: NDArray[np.intp]) -> Ends:
+        """See `Table`."""
+        over, cut = np.zeros(self.games, np.bool_), np.zeros(self.games, np.bool_)
+        outcome = np.zeros((self.games, self.seats + 1), np.float32)
+        for g, state in enumerate(self._states):
+            joint = [
+                next(a for a in own if self.game.place(a) == place)
+                for own, place in zip(self._candidates[g], actions[g].tolist(), strict=True)
+            ]
+            after = self.game.chance(self.game.step(state, joint), self._generator)
+            self._turns[g] += 1
+            end = self.game.outcome(after)
+            over[g] = end is not None
+            cut[g] = end is None and self._turns[g] >= self.max_turns
+            if end is not None:
+                outcome[g] = end
+            if over[g] or cut[g]:
+                after, self._turns[g] = self.game.start(self._generator), 0
+            self._states[g] = after
+        return Ends(over, cut, outcome)
+
+    def pack(self) -> dict[str, NDArray[Any]]:
+        """Refuse: games of this kind are small and begin anew."""
+        raise NotImplementedError("only games of SnakeTable can be saved")
+
+    def unpack(self, arrays: dict[str, NDArray[Any]]) -> None:
+        """Refuse, as `pack` does."""
+        raise NotImplementedError("only games of SnakeTable can be saved")
