@@ -174,10 +174,24 @@ class NetKind:
     """Every option with its default, `CANONICAL` aside, which every architecture has."""
 
 
+ALL_SEAT = "all-seat"
+ALL_SEAT_ENCODER = 3
+ALL_SEAT_OPTIONS = MappingProxyType(
+    {"slots": 2, "channels": 16, "blocks": 2, "hidden": 48, "attention": 0, "separate": 0}
+)
+
+
+def _all_seat(scale: Sequence[float], **options: int) -> Net:
+    from snakekit.trainer.nash.net import snake_net  # which itself builds on this module
+
+    return snake_net(scale, **options)
+
+
 NETS: Mapping[str, NetKind] = MappingProxyType(
     {
         "article": NetKind(1, (ARTICLE_VIEW, ARTICLE_VIEW), ArticleNet, {}),
         "compact": NetKind(2, None, CompactNet, {"channels": 32, "blocks": 3, "hidden": 64}),
+        ALL_SEAT: NetKind(ALL_SEAT_ENCODER, None, _all_seat, ALL_SEAT_OPTIONS),
     }
 )
 
@@ -205,11 +219,17 @@ def build(net: str, options: Mapping[str, int] | None = None) -> Net:
     unknown = set(given) - set(kind.options)
     if unknown:
         raise ValueError(f"net {net!r} has no option {', '.join(sorted(unknown))}")
-    if canonical not in (0, 1):
-        raise ValueError(f"{CANONICAL} must be 0 or 1, got {canonical}")
-    model = kind.make(core.PLANE_SCALE[kind.encoder], **{**kind.options, **given})
+    chosen = {**kind.options, **given}
+    model = kind.make(plane_scale(kind.encoder, chosen), **chosen)
     model.canonical = bool(canonical)
     return model
+
+
+def plane_scale(encoder: int, options: Mapping[str, int]) -> Sequence[float]:
+    """Return the divisors of an observation's planes; version 3 has a block for each slot."""
+    if encoder == ALL_SEAT_ENCODER:
+        return core.all_seat_scale(options["slots"])
+    return core.PLANE_SCALE[encoder]
 
 
 def count_parameters(model: nn.Module) -> int:

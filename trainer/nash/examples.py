@@ -1,5 +1,7 @@
 """Positions with their targets, the most recent ones, and the symmetries of all-seat features."""
 
+import zlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,19 +60,63 @@ class Ring:
         return Examples(*(array[index] for array in vars(self.examples).values()))
 
     def pack(self) -> dict[str, NDArray[Any]]:
-        """Return everything as named arrays."""
+        """Return everything as named arrays; observations are deflated."""
         held = {name: array[: self.size] for name, array in vars(self.examples).items()}
+        blob = zlib.compress(held["obs"].tobytes(), 1)
+        held["obs"] = np.frombuffer(blob, np.uint8)
         return {**held, "next": np.array([self.next])}
 
-    def unpack(self, arrays: dict[str, NDArray[Any]]) -> None:
+    def unpack(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Put what `pack` returned back; raises ValueError for other shapes."""
-        for name, array in vars(self.examples).items():
-            found = arrays[name]
-            if found.shape[1:] != array.shape[1:] or len(found) > len(array):
-                raise ValueError("the saved replay is for other games or larger than this one")
-            array[: len(found)] = found
-            self.size = len(found)
-        self.next = int(arrays["next"][0])
+        mine = self.examples
+        size = len(arrays["outcome"])
+        fits = size <= len(mine) and arrays["policy"].shape[1:] == mine.policy.shape[1:]
+        raw = np.frombuffer(zlib.decompress(arrays["obs"].tobytes()), np.uint8)
+        if not fits or raw.size != size * mine.obs[0].size:
+            raise ValueError("the saved replay is for other games, or larger than this one")
+        mine.obs[:size] = raw.reshape(size, *mine.obs.shape[1:])
+        mine.policy[:size], mine.outcome[:size] = arrays["policy"], arrays["outcome"]
+        self.size, self.next = size, int(arrays["next"][0])
+
+
+class Replay:
+    """Rings by board shape, drawn from in proportion to what they hold."""
+
+    def __init__(
+        self, capacities: Mapping[tuple[int, int, int], int], slots: int, actions: int
+    ) -> None:
+        """Create a ring of the given capacity for each (planes, rows, cols)."""
+        self.rings = {s: Ring(n, s, slots, actions) for s, n in sorted(capacities.items())}
+
+    def __len__(self) -> int:
+        """Return the number of positions held."""
+        return sum(ring.size for ring in self.rings.values())
+
+    def add(self, new: Examples) -> None:
+        """Add positions to the ring of their shape."""
+        planes, rows, cols = new.obs.shape[1:]
+        self.rings[planes, rows, cols].add(new)
+
+    def sample(self, count: int, generator: np.random.Generator) -> Examples:
+        """Draw `count` positions of one shape, with replacement."""
+        rings = list(self.rings.values())
+        edges = np.cumsum([ring.size for ring in rings])
+        ring = rings[int(np.searchsorted(edges, generator.integers(edges[-1]), side="right"))]
+        return ring.sample(count, generator)
+
+    def pack(self) -> dict[str, NDArray[Any]]:
+        """Return everything as named arrays."""
+        return {
+            f"replay/{'x'.join(map(str, shape))}/{name}": array
+            for shape, ring in self.rings.items()
+            for name, array in ring.pack().items()
+        }
+
+    def unpack(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Put what `pack` returned back; raises ValueError or KeyError for other boards."""
+        for shape, ring in self.rings.items():
+            name = f"replay/{'x'.join(map(str, shape))}/"
+            ring.unpack({k.removeprefix(name): v for k, v in arrays.items() if k.startswith(name)})
 
 
 def exchange_slots(batch: Examples, order: NDArray[np.intp]) -> Examples:

@@ -147,11 +147,13 @@ class AllSeatNet(Net):
         every = board[:, None].expand(-1, len(self.heads), -1)
         return torch.cat((at_heads, every), 2), board
 
-    def forward(self, obs: Tensor) -> tuple[Tensor, Tensor]:
+    def answer(self, obs: Tensor) -> tuple[Tensor, Tensor]:
         """Return (`policy`, `outcome`), see the module."""
-        marks = (obs[:, list(self.heads)] > 0).to(torch.float32)
-        mask = (obs[:, :1] > 0).to(torch.float32)
-        scaled = obs.to(torch.float32) / self.scale
+        # Converted before anything else: GPUs convert bytes, but neither cut nor compare them.
+        planes = obs.to(torch.float32)
+        marks = (planes[:, list(self.heads)] > 0).to(torch.float32)
+        mask = (planes[:, :1] > 0).to(torch.float32)
+        scaled = planes / self.scale
         x = self.trunk(scaled, mask)
         slots, board = self._read(x, mask, marks)
         win = self.win(functional.relu(self.to_outcome(slots)))[..., 0]

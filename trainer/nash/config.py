@@ -1,0 +1,84 @@
+"""Options of `snakekit train nash`."""
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from snakekit.trainer.scenario import PATTERN, parse_all
+
+Text = Annotated[str, Meta(pattern=f"^{PATTERN}$")]
+Share = Annotated[float, Meta(ge=0, le=1)]
+Count = Annotated[int, Meta(ge=1)]
+
+
+class NashConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Everything that decides what `snakekit train nash` does."""
+
+    name: Annotated[
+        str, Meta(pattern="^[a-z0-9-]+$", description="name of the run and the model")
+    ] = "nash"
+    seed: Annotated[int, Meta(ge=0, lt=2**31, description="of weights, games and batches")] = 0
+    scenarios: Annotated[
+        tuple[Text, ...], Meta(description="kinds of games, WIDTHxHEIGHTxSNAKES[/ruleset][:weight]")
+    ] = ("11x11x2",)
+    channels: Annotated[int, Meta(ge=4, le=256, description="width of the trunk")] = 16
+    blocks: Annotated[int, Meta(ge=1, le=32, description="depth of the trunk")] = 2
+    hidden: Annotated[int, Meta(ge=8, le=1024, description="width of the readout")] = 48
+    attention: Annotated[
+        int, Meta(ge=0, le=16, description="heads of a transformer trunk; 0: convolutions")
+    ] = 0
+    separate: Annotated[bool, Meta(description="policy and outcome have a trunk each")] = False
+    steps: Annotated[int, Meta(ge=1, description="parameter updates in all")] = 20000
+    batch: Annotated[int, Meta(ge=8, le=65536, description="positions an update")] = 256
+    lr: Annotated[float, Meta(gt=0, le=1, description="highest learning rate")] = 1e-3
+    warmup: Annotated[int, Meta(ge=0, description="updates until the rate is at its height")] = 100
+    weight_decay: Annotated[float, Meta(ge=0, le=1, description="AdamW's")] = 1e-5
+    policy_weight: Annotated[float, Meta(ge=0, description="of the policy's loss")] = 1.0
+    grad_norm: Annotated[float, Meta(gt=0, description="gradients are clipped to it")] = 1.0
+    replay: Annotated[int, Meta(ge=1000, description="positions kept, all boards together")] = 50000
+    reuse: Annotated[float, Meta(gt=0, le=64, description="positions trained for each played")] = 3
+    games: Annotated[int, Meta(ge=1, le=4096, description="games side by side of each kind")] = 64
+    turns: Annotated[int, Meta(ge=1, description="turns played in a round")] = 32
+    max_turns: Annotated[int, Meta(ge=1, description="a game's limit of turns")] = 500
+    iterations: Annotated[int, Meta(ge=1, le=100_000, description="of regret matching")] = 256
+    explore: Annotated[Share, Meta(description="chance of a random move, a seat and turn")] = 0.1
+    opening_explore: Annotated[Share, Meta(description="the same in a game's first turns")] = 0.3
+    opening_turns: Annotated[int, Meta(ge=0, description="how many turns those are")] = 8
+    trust: Annotated[
+        Share, Meta(description="lambda: share of what followed in the value's target")
+    ] = 0.85
+    pretrain: Annotated[
+        int, Meta(ge=0, description="rounds at first with outcomes as targets (lambda 1)")
+    ] = 4
+    gate_every: Annotated[int, Meta(ge=0, description="updates between gates; 0: none")] = 5000
+    gate_games: Annotated[int, Meta(ge=2, description="games of a gate")] = 128
+    gate_level: Annotated[
+        float, Meta(ge=0, description="wins per fair share that a new best needs")
+    ] = 1.1
+    checkpoint_seconds: Annotated[float, Meta(ge=0, description="time between checkpoints")] = 300.0
+    keep: Annotated[int, Meta(ge=1, description="checkpoints kept")] = 2
+
+    def __post_init__(self) -> None:
+        """Check what no single field shows; raises ValueError."""
+        parse_all(self.scenarios)
+        if self.attention and self.channels % self.attention:
+            raise ValueError(
+                f"attention: expected a divisor of channels {self.channels}, found {self.attention}"
+            )
+
+    @property
+    def slots(self) -> int:
+        """Most snakes of a game."""
+        return max(s.snakes for s in parse_all(self.scenarios))
+
+    def net_options(self) -> dict[str, int]:
+        """Return the options of the all-seat net."""
+        return {
+            "slots": self.slots,
+            "channels": self.channels,
+            "blocks": self.blocks,
+            "hidden": self.hidden,
+            "attention": self.attention,
+            "separate": int(self.separate),
+        }
