@@ -99,6 +99,18 @@ def _ppo(args: argparse.Namespace) -> int:
     return run(args)
 
 
+def _nash_arguments(parser: argparse.ArgumentParser) -> None:
+    from snakekit.trainer.nash.command import add_arguments
+
+    add_arguments(parser)
+
+
+def _nash(args: argparse.Namespace) -> int:
+    from snakekit.trainer.nash.command import run
+
+    return run(args)
+
+
 def _evaluate_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("checkpoint", type=Path, help="folder of a run or of a checkpoint")
     parser.add_argument("--games", type=int, default=200, metavar="N", help="games a pairing")
@@ -161,6 +173,9 @@ METHODS = MappingProxyType(
         ),
         "ppo": Method(
             "proximal policy optimization by self-play in a league", _ppo_arguments, _ppo
+        ),
+        "nash": Method(
+            "deep Nash value iteration: self-play by equilibrium", _nash_arguments, _nash
         ),
         "evaluate": Method(
             "play a checkpoint's bare policy against built-in players",

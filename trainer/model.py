@@ -219,6 +219,10 @@ def build(net: str, options: Mapping[str, int] | None = None) -> Net:
     unknown = set(given) - set(kind.options)
     if unknown:
         raise ValueError(f"net {net!r} has no option {', '.join(sorted(unknown))}")
+    if canonical not in (0, 1):
+        raise ValueError(f"{CANONICAL} must be 0 or 1, got {canonical}")
+    if canonical and net == ALL_SEAT:
+        raise ValueError(f"{CANONICAL}: a net that answers for all seats has no own snake")
     chosen = {**kind.options, **given}
     model = kind.make(plane_scale(kind.encoder, chosen), **chosen)
     model.canonical = bool(canonical)

@@ -19,12 +19,11 @@ def evaluator(model: Net, batch: int = 512) -> Callable[[NDArray[np.uint8]], Flo
     """Return the model's outcome logits as a function of features, without gradients."""
 
     def evaluate(obs: NDArray[np.uint8]) -> Floats:
-        parts = []
         with torch.inference_mode():
-            for start in range(0, len(obs), batch):
-                parts.append(model(torch.from_numpy(obs[start : start + batch]))[1].numpy())
-        if not parts:
-            return np.zeros((0, 1), np.float32)
+            parts = [
+                model(torch.from_numpy(obs[start : start + batch]))[1].numpy()
+                for start in range(0, max(len(obs), 1), batch)
+            ]
         return np.concatenate(parts)
 
     return evaluate

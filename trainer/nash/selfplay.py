@@ -52,7 +52,9 @@ def follow_up(
     out = np.empty_like(expected)
     for turn in range(len(expected) - 1, -1, -1):
         last = turn == len(expected) - 1
-        after = np.where(over[turn, :, None], final[turn], expected[turn] if last else out[turn + 1])
+        after = np.where(
+            over[turn, :, None], final[turn], expected[turn] if last else out[turn + 1]
+        )
         kept = explored[turn] | cut[turn] | (last & ~over[turn])
         share = np.where(kept, 0.0, trust)[:, None].astype(np.float32)
         out[turn] = (1 - share) * expected[turn] + share * after

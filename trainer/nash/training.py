@@ -22,7 +22,7 @@ from snakekit.trainer import checkpoint as store
 from snakekit.trainer.checkpoint import Checkpoint, CheckpointError
 from snakekit.trainer.gate import Gate, gate_jobs, run_gate
 from snakekit.trainer.generate import Cancelled
-from snakekit.trainer.league import League, LeagueRules, Weights
+from snakekit.trainer.league import FOLDER, League, LeagueRules, Weights
 from snakekit.trainer.model import ALL_SEAT, ALL_SEAT_ENCODER, Net, build, count_parameters
 from snakekit.trainer.nash.config import NashConfig
 from snakekit.trainer.nash.examples import Examples, Replay, augment
@@ -215,8 +215,12 @@ class Nash:
                 totals[key] = totals.get(key, 0.0) + value / count
         return totals
 
-    def gate(self) -> Gate:
-        """Play the present net against the best ones so far; promote it if it wins enough."""
+    def gate(self, stop: Callable[[], bool] = lambda: False) -> Gate:
+        """Play the present net against the best ones so far; promote it if it wins enough.
+
+        Raises:
+            Cancelled: `stop()` turned true.
+        """
         config = self.config
         entries = self.league.drawn[-GATE_RIVALS:]
         rivals = [self._player(self.league.weights[e.number]) for e in entries]
@@ -228,7 +232,7 @@ class Nash:
             max_turns=config.max_turns,
         )
         weights = store.weights_of(self.model)
-        found = run_gate(jobs, self._player(weights), rivals, config.gate_level)
+        found = run_gate(jobs, self._player(weights), rivals, config.gate_level, stop=stop)
         self.gates += 1
         if found.passed:
             self.league.promote(weights, self.rounds)
@@ -279,14 +283,14 @@ class Nash:
                 "positions": self.positions,
                 "seconds": self.seconds,
                 "gates": self.gates,
-                "league": self.league.table(),
+                FOLDER: self.league.table(),
             },
             rng={"batches": store.pack_generator(self.batches), "torch": store.pack_torch_rng()},
         )
 
     @classmethod
-    def resume(cls, saved: Checkpoint, league: League | None, *, origin: str) -> "Nash":
-        """Continue from a checkpoint of this method; `league` was read from the run's folder.
+    def resume(cls, saved: Checkpoint, *, origin: str) -> "Nash":
+        """Continue from a checkpoint of this method; the league is the caller's to put back.
 
         Raises:
             CheckpointError: another method's checkpoint, or one that does not fit.
@@ -309,8 +313,6 @@ class Nash:
             raise CheckpointError(f"{origin}: {error}") from None
         run.model.load_state_dict(store.restore_model(saved, origin=origin).state_dict())
         store.restore_optimizer(run.learner.optimizer, run.model, saved.optimizer, origin=origin)
-        if league is not None:
-            run.league = league
         run.batches = store.unpack_generator(saved.rng.get("batches", {}))
         store.unpack_torch_rng(saved.rng.get("torch", ""))
         return run
@@ -320,8 +322,8 @@ def train(
     run: Nash,
     *,
     log: Callable[[int, dict[str, float]], None],
-    said: Callable[[int, str], None],
-    save: Callable[[Checkpoint], object],
+    say: Callable[[int, str], None],
+    save: Callable[[Nash], object],
     stop: Callable[[], bool],
 ) -> bool:
     """Train until all updates are made or `stop()` turns true; return whether it finished.
@@ -338,16 +340,15 @@ def train(
             before = run.step
             try:
                 figures = run.round(pool, stop)
+                if every and (before // every < run.step // every or run.done):
+                    found = run.gate(stop)
+                    figures |= {"level": found.level, "gate_turns": found.turns}
+                    say(run.step, f"{'new best' if found.passed else 'gate'}: {found}")
             except Cancelled:
                 break
-            if every and (before // every < run.step // every or run.done):
-                found = run.gate()
-                figures |= {"level": found.level, "gate_turns": found.turns}
-                words = "new best: " if found.passed else "gate: "
-                said(run.step, words + str(found))
             log(run.step, figures)
             if time.monotonic() - saved > run.config.checkpoint_seconds and not run.done:
-                save(run.checkpoint())
+                save(run)
                 saved = time.monotonic()
-    save(run.checkpoint())
+    save(run)
     return run.done

@@ -4,7 +4,7 @@ import numpy as np
 import torch
 
 from snakekit.trainer.nash.examples import Ring
-from snakekit.trainer.nash.learner import Learner, evaluator, infer_policy
+from snakekit.trainer.nash.learner import Learner, evaluator
 from snakekit.trainer.nash.net import AllSeatNet
 from snakekit.trainer.nash.pursuit import Pursuit, nash_values
 from snakekit.trainer.nash.selfplay import Recipe, play
@@ -40,7 +40,8 @@ def value_errors(net: AllSeatNet) -> np.ndarray:
 
 
 if __name__ == "__main__":
-    import sys, time
+    import sys
+    import time
 
     for trust in (0.0, 0.5):
         t = time.perf_counter()
