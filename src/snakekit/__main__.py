@@ -34,9 +34,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         if name == chosen:
             implementation = importlib.import_module(module)
             implementation.add_arguments(command)
-            command.set_defaults(run=implementation.run)
+            # Not `run`, which some commands have as an option.
+            command.set_defaults(implementation=implementation.run)
     args = parser.parse_args(arguments)
-    return int(args.run(args))
+    return int(args.implementation(args))
 
 
 if __name__ == "__main__":

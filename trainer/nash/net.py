@@ -59,7 +59,8 @@ class Attention(nn.Module):
         scores = q @ k.transpose(-1, -2) * (channels // self.heads) ** -0.5 + absent
         mixed = (scores.softmax(-1) @ v).transpose(1, 2).reshape(n, cells, channels)
         x = x + self.out(mixed)
-        return x + self.narrow(functional.relu(self.wide(self.norm2(x))))
+        y: Tensor = x + self.narrow(functional.relu(self.wide(self.norm2(x))))
+        return y
 
 
 class CellTrunk(nn.Module):

@@ -50,7 +50,7 @@ def equilibrium(
         policy = stage.solve(evaluate(stage.encode()), iterations=iterations)[0][board, slot]
         edges = sharpen(policy, temperature).cumsum(1)
         points = np.random.default_rng(seed).random(len(rows)) * edges[:, -1]
-        return np.minimum((edges <= points[:, None]).sum(1), 3)
+        return np.asarray(np.minimum((edges <= points[:, None]).sum(1), 3))
 
     return play
 

@@ -66,7 +66,7 @@ class Pursuit:
 
     def candidates(self, state: Place, seat: int) -> Sequence[int]:
         """Return the steps that stay on the grid; staying in place is one of them."""
-        x, y = state[seat]
+        x, y = state.runner if seat == RUNNER else state.hunter
         return [
             action
             for action, (dx, dy) in enumerate(STEPS)

@@ -52,9 +52,8 @@ def follow_up(
     out = np.empty_like(expected)
     for turn in range(len(expected) - 1, -1, -1):
         last = turn == len(expected) - 1
-        after = np.where(
-            over[turn, :, None], final[turn], expected[turn] if last else out[turn + 1]
-        )
+        open_end = expected[turn] if last else out[turn + 1]
+        after = np.where(over[turn, :, None], final[turn], open_end)
         kept = explored[turn] | cut[turn] | (last & ~over[turn])
         share = np.where(kept, 0.0, trust)[:, None].astype(np.float32)
         out[turn] = (1 - share) * expected[turn] + share * after
@@ -96,7 +95,7 @@ def choose(
     points = generator.random(shape) * edges[..., -1]
     # Never an action without weight, whatever the last sum was rounded to.
     chosen = np.minimum((edges <= points[..., None]).sum(2), weights.shape[2] - 1)
-    return chosen.astype(np.intp), dare.any(1)
+    return chosen.astype(np.intp), np.asarray(dare.any(1))
 
 
 class _Record:

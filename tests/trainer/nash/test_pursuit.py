@@ -1,24 +1,25 @@
 """The trainer on a tiny game whose equilibrium is known exactly."""
 
 import numpy as np
+import pytest
 import torch
 
 from snakekit.trainer.nash.examples import Ring
 from snakekit.trainer.nash.learner import Learner, evaluator
 from snakekit.trainer.nash.net import AllSeatNet
-from snakekit.trainer.nash.pursuit import Pursuit, nash_values
+from snakekit.trainer.nash.pursuit import HUNTER, RUNNER, Pursuit, nash_values
 from snakekit.trainer.nash.selfplay import Recipe, play
 from snakekit.trainer.nash.table import GameTable
 
 GAME = Pursuit()
 
 
-def trained(rounds: int, *, seed: int = 0, trust: float = 0.0) -> AllSeatNet:
+def trained(game: Pursuit, rounds: int, *, trust: float = 0.0, seed: int = 0) -> AllSeatNet:
     torch.manual_seed(seed)
     torch.set_num_threads(1)
-    net = AllSeatNet((1, 1, 1, GAME.limit), heads=(1, 2), actions=5, channels=32, blocks=2)
+    net = AllSeatNet((1, 1, 1, game.limit), heads=(1, 2), actions=5, channels=32, blocks=2)
     learner = Learner(net, lr=3e-3, steps=rounds * 8, weight_decay=0.0)
-    table = GameTable(GAME, 64, seed=seed, max_turns=100)
+    table = GameTable(game, 64, seed=seed, max_turns=100)
     ring = Ring(4096, table.shape, 2, 5)
     recipe = Recipe(
         turns=4, iterations=64, explore=0.2, opening_explore=0.2, opening_turns=0, trust=trust
@@ -31,20 +32,43 @@ def trained(rounds: int, *, seed: int = 0, trust: float = 0.0) -> AllSeatNet:
     return net.eval()
 
 
-def value_errors(net: AllSeatNet) -> np.ndarray:
-    exact = nash_values(GAME)
-    logits = evaluator(net)(GAME.features(list(exact)))
+def value_errors(net: AllSeatNet, game: Pursuit) -> np.ndarray:
+    """Absolute errors of the runner's chance to win, over all states."""
+    exact = nash_values(game)
+    logits = evaluator(net)(game.features(list(exact)))
     chances = np.exp(logits - logits.max(1, keepdims=True))
     chances /= chances.sum(1, keepdims=True)
     return np.abs(chances[:, 0] + chances[:, 2] / 2 - np.array(list(exact.values())))
 
 
-if __name__ == "__main__":
-    import sys
-    import time
+def test_exact_values_are_a_fixed_point_of_mixed_play():
+    exact = nash_values(GAME)
+    values = np.array(list(exact.values()))
+    assert len(values) == 288
+    assert ((values > 0.01) & (values < 0.99)).mean() > 0.7
+    # With more turns to last the runner can only be worse off.
+    assert all(exact[s] <= exact[s._replace(left=s.left - 1)] + 1e-9 for s in exact if s.left > 1)
+    for state in list(exact)[::17]:
+        assert GAME.outcome(state) is None
+        for seat in (RUNNER, HUNTER):
+            for action in GAME.candidates(state, seat):
+                other = GAME.modify(state, seat, action, np.random.default_rng(0))
+                assert other in GAME.candidates(state, seat)
+                assert other != action
 
-    for trust in (0.0, 0.5):
-        t = time.perf_counter()
-        net = trained(int(sys.argv[1]), trust=trust)
-        e = value_errors(net)
-        print(trust, e.mean(), np.quantile(e, [0.5, 0.9, 0.99, 1]), time.perf_counter() - t)
+
+def test_values_approach_the_equilibrium():
+    game = Pursuit(limit=2)
+    untrained = value_errors(trained(game, 0), game).mean()
+    after = value_errors(trained(game, 16), game).mean()
+    assert untrained > 0.2
+    assert after < 0.6 * untrained
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("trust", [0.0, 0.5])
+def test_values_converge_within_two_hundredths(trust):
+    errors = value_errors(trained(GAME, 200, trust=trust), GAME)
+    assert errors.mean() < 0.02
+    assert np.quantile(errors, 0.9) < 0.05
