@@ -5,6 +5,7 @@ import os
 import pty
 import re
 import select
+import shutil
 import subprocess
 import sys
 import time
@@ -21,6 +22,8 @@ from snakekit.bench.replay import Cursor, load
 from snakekit.runtime.recording import columns
 from snakekit.runtime.recording.event import Event
 from snakekit.runtime.recording.store import Store
+
+CHROMIUM = shutil.which("chromium")
 
 
 def played(tmp_path: Path) -> Path:
@@ -210,3 +213,22 @@ def test_a_view_fits_a_narrow_terminal(tmp_path: Path) -> None:
     with console.file:
         console.print(load(played(tmp_path)).view(0))
     assert replay.STRIDE == 10
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(CHROMIUM is None, reason="the browser chromium is not installed")
+def test_a_browser_draws_the_page(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow", reason="needs snakekit[record]")
+    page = tmp_path / "page.html"
+    name = "</script><img src=x onerror=alert(1)>"
+    assert main(["replay", str(recorded(tmp_path / "games", name)), "--html", str(page)]) == 0
+    command = [
+        str(CHROMIUM), "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run",
+        "--disable-background-networking", f"--user-data-dir={tmp_path / 'profile'}",
+        "--dump-dom", page.as_uri(),
+    ]  # fmt: skip
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=True)
+    assert done.stdout.count('class="square"') == 49
+    assert "<h2>turn 0</h2>" in done.stdout
+    assert '<td class="win">win in 5</td>' in done.stdout
+    assert "&lt;img src=x" in done.stdout

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 import yaml
+from kubernetes_validate import latest_version, validate
 from promql import Known, dashboard_expressions, names_in, problems, rule_expressions
 
 from snakekit.runtime.backends.base import BackendInfo
@@ -177,6 +178,8 @@ def test_kubernetes() -> None:
     assert set(found) == {
         "Deployment", "Service", "PodDisruptionBudget", "NetworkPolicy", "HorizontalPodAutoscaler",
     }  # fmt: skip
+    for manifest in found.values():
+        validate(manifest, latest_version(), strict=True)
     labels = found["Deployment"]["spec"]["template"]["metadata"]["labels"]
     assert found["Deployment"]["spec"]["selector"]["matchLabels"] == labels
     assert found["Service"]["spec"]["selector"] == labels
