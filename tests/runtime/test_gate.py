@@ -2,16 +2,21 @@
 
 import asyncio
 import contextlib
+import itertools
 import json
 import random
+import time
 from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 from aiohttp.http_parser import HttpRequestParser
+from hypothesis import given
+from hypothesis import strategies as st
 
 from snakekit.runtime import gate as gates
 from snakekit.runtime.api import RequestError
+from snakekit.runtime.config import ServerConfig
 from snakekit.runtime.gate import BURST, Gatekeeper, State, shape_of
 from snakekit.runtime.metrics import Metrics
 
@@ -390,3 +395,159 @@ def test_states_are_disjoint() -> None:
     keeper = Gatekeeper(Metrics())
     assert keeper.connections == 0
     assert set(keeper._gates) == set(State)
+
+
+async def test_the_time_before_a_move_begins_is_part_of_it(
+    make_client: Any, request_json: Json, connect: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = await make_client(mode="policy")
+    arrivals: list[float] = []
+    move = client.engine.move
+
+    async def seen(asked: Any, arrival: float) -> Any:
+        arrivals.append(arrival)
+        return await move(asked, arrival)
+
+    monkeypatch.setattr(client.engine, "move", seen)
+    data = wire(json.dumps(request_json).encode())
+    one = await connect(client)
+    begun = time.perf_counter()
+    # The first byte counts, and a request that comes behind another one counts from then on.
+    await one.send(data[:5])
+    await asyncio.sleep(0.1)
+    await one.send(data[5:])
+    assert (await one.answer())[0] == 200
+    assert arrivals[0] - begun < 0.08
+    begun = time.perf_counter()
+    await one.send(data + data)
+    assert [(await one.answer())[0] for _ in range(2)] == [200, 200]
+    assert all(arrival - begun < 0.08 for arrival in arrivals[1:])
+    # One that waits for its turn.
+    client.keeper._begun = BURST
+    monkeypatch.setattr(client.keeper, "_take_turns", lambda: None)
+    other = await connect(client)
+    begun = time.perf_counter()
+    await other.send(data)
+    await until(lambda: len(client.keeper._queue) == 1)
+    await asyncio.sleep(0.1)
+    client.keeper._turn()
+    assert (await other.answer())[0] == 200
+    assert arrivals[-1] - begun < 0.08
+
+
+class Inner(asyncio.Protocol):
+    """Takes what a gate hands on."""
+
+    def __init__(self) -> None:
+        self.data = b""
+
+    def data_received(self, data: bytes) -> None:
+        self.data += data
+
+
+class Wire:
+    """As much of a transport as a gate wants."""
+
+    def __init__(self) -> None:
+        self.written = b""
+
+    def write(self, data: bytes) -> None:
+        self.written += data
+
+    def is_closing(self) -> bool:
+        return False
+
+    def close(self) -> None: ...
+
+
+PIECES = [
+    wire(b"{}"),
+    wire(b"", first="POST /end HTTP/1.1"),
+    wire(b'{"timeout": 500}' * 9, "X: " + "y" * 500),
+    b"GET / HTTP/1.1\r\nHost: x\r\n\r\n",
+    b"POST /move HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
+    b"garbage\r\n\r\n",
+    wire(b"POST /move HTTP/1.1\r\nContent-Length: 0\r\n\r\n"),
+]
+
+
+@given(
+    st.lists(st.sampled_from(PIECES), min_size=1, max_size=5),
+    st.lists(st.integers(1, 400), max_size=12),
+    st.booleans(),
+    st.data(),
+)
+def test_nothing_is_lost_however_it_is_cut(
+    pieces: list[bytes], cuts: list[int], pressed: bool, data: st.DataObject
+) -> None:
+    """What is handed on and what is refused make up what came, in order and in whole requests."""
+
+    async def play() -> None:
+        inner, outer = Inner(), Wire()
+        keeper = Gatekeeper(Metrics(), clock=lambda: 0.0)
+        keeper._cost_s = 1000.0 if pressed else 0.0
+        gate = gates.Gate(keeper, lambda: inner)
+        gate.connection_made(outer)  # type: ignore[arg-type]
+        stream, at = b"".join(pieces), 0
+        for cut in [*cuts, len(stream)]:
+            keeper._begun = BURST if pressed else 0
+            if not stream[at : at + cut]:
+                break
+            gate.data_received(stream[at : at + cut])
+            at += cut
+            if data.draw(st.booleans()) and gate.state is State.BUSY and gate._left == 0:
+                gate.answered()
+        refused = outer.written.count(b"HTTP/1.1 503")
+        assert outer.written == gates.BUSY_ANSWER * refused
+        kept = inner.data + gate._buffer
+        if not refused:
+            assert kept == stream
+            return
+        assert pressed
+        lost = [piece for piece in pieces if piece.startswith(LINE)]
+        assert any(
+            b"".join(p for i, p in enumerate(pieces) if i not in gone) == kept
+            for gone in itertools.combinations(range(len(pieces)), refused)
+            if all(pieces[i] in lost for i in gone)
+        )
+
+    asyncio.run(play())
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status", "allow"),
+    [
+        ("HEAD", "/", 200, None),
+        ("HEAD", "/readyz", 200, None),
+        ("HEAD", "/move", 405, "OPTIONS,POST"),
+        ("GET", "/move", 405, "OPTIONS,POST"),
+        ("PUT", "/", 405, "GET,HEAD,OPTIONS"),
+        ("OPTIONS", "/", 204, "GET, HEAD, OPTIONS"),
+        ("OPTIONS", "/end", 204, "POST, OPTIONS"),
+        ("OPTIONS", "/nowhere", 404, None),
+    ],
+)
+async def test_methods(client: Any, method: str, path: str, status: int, allow: str | None) -> None:
+    async with client.request(method, path) as response:
+        assert response.status == status
+        assert response.headers.get("Allow") == allow
+        if method == "HEAD":
+            assert await response.read() == b""
+
+
+def test_connections_stay_longer_than_a_balancer_keeps_them() -> None:
+    """600 s at the most patient of the usual ones; one that closes first costs a move."""
+    assert ServerConfig().keepalive_s > 600
+
+
+async def test_a_client_that_reads_nothing_is_not_answered_for_ever(
+    make_client: Any, send: Any, request_json: Json, connect: Any
+) -> None:
+    client = await make_client(mode="policy")
+    one = await connect(client)
+    for _ in range(400):
+        one.writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n" * 50)
+    await asyncio.sleep(0.1)
+    assert (await send(client, "/move", request_json))[0] == 200
+    transport = next(iter(client.keeper._gates[State.BUSY] or client.keeper._gates[State.IDLE]))
+    assert transport._transport.get_write_buffer_size() < 1 << 20
