@@ -27,7 +27,7 @@ def main(argv: Sequence[str]) -> int:
     """Record until the input ends; return the exit code."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
-    os.nice(_NICE)
+    _step_back()
     folder, limit, keep, idle = argv
     try:
         store = Store(Path(folder), limit_bytes=int(limit), keep_s=float(keep), idle_s=float(idle))
@@ -41,6 +41,14 @@ def main(argv: Sequence[str]) -> int:
         store.close()
         _tell(store.status)
     return 0
+
+
+def _step_back() -> None:
+    """Take the processor only when the server leaves it, and never wake up in front of it."""
+    os.nice(_NICE)
+    # Not every system has it.
+    with contextlib.suppress(OSError, AttributeError):
+        os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
 
 
 def _run(store: Store, source: int) -> None:

@@ -509,7 +509,7 @@ def test_the_process_reports_a_refusal_and_ignores_signals(
 ) -> None:
     told: list[Status] = []
     monkeypatch.setattr(writer, "_tell", told.append)
-    monkeypatch.setattr(os, "nice", lambda _: 0)
+    monkeypatch.setattr(writer, "_step_back", lambda: None)
     monkeypatch.setattr(signal, "signal", lambda *_: None)
     (tmp_path / "file").write_text("")
     assert writer.main([str(tmp_path / "file"), "1", "1", "1"]) == 2
