@@ -3,28 +3,21 @@
 A `Gate` stands before every connection. It hands a request on only once its headers are whole, so
 that a connection that sends nothing, or a byte a second, costs a small object and is closed in
 time. It also knows where most requests begin and end, so that a move which cannot be answered in
-time any more is refused before any work is done for it, in some 20 microseconds.
+time any more is refused before any work is done for it, in a few microseconds.
 """
 
 import asyncio
 import re
 import time
-from collections import deque
 from collections.abc import Callable
 from enum import Enum
 from typing import NamedTuple, cast
 
 from aiohttp import web
 
-from snakekit.runtime.api import DEFAULT_TIMEOUT_MS, RequestError
 from snakekit.runtime.metrics import Metrics
+from snakekit.runtime.turns import BUSY_SENTENCE, Turns
 
-BURST = 8
-"""Moves begun in one round of the event loop; the next come in the next round, in order."""
-WAIT_SHARE = 0.2
-"""A move whose turn is reckoned to come after this share of its timeout is refused."""
-FIRST_COST_S = 0.001
-"""Time between two moves begun under load, before it has been measured."""
 HEADERS_LIMIT = 32 << 10
 SWEEP_S = 0.5
 _METHODS = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ")
@@ -80,7 +73,6 @@ def canned(status: int, reason: str, error: str, *, close: bool = False) -> byte
     ).encode()
 
 
-BUSY_SENTENCE = "server: too busy to answer in time, expected fewer moves at the same time"
 BUSY_ANSWER = canned(503, "Service Unavailable", BUSY_SENTENCE)
 
 
@@ -114,12 +106,7 @@ class Gatekeeper:
         self._read_timeout_s, self._keepalive_s = read_timeout_s, keepalive_s
         self._limit = connections
         self._gates: dict[State, dict[Gate, None]] = {state: {} for state in State}
-        self._queue: deque[tuple[float, Callable[[], bool]]] = deque()
-        """When each move came, and what begins it."""
-        self._begun = 0
-        self._cost_s = FIRST_COST_S
-        self._turn_at = 0.0
-        self._turning = False
+        self.turns = Turns(clock=clock)
         late = f"headers: incomplete, expected all of them within {read_timeout_s:g} s"
         self._late_answer = canned(408, "Request Timeout", late, close=True)
 
@@ -127,11 +114,6 @@ class Gatekeeper:
     def connections(self) -> int:
         """Open connections."""
         return sum(map(len, self._gates.values()))
-
-    @property
-    def pressed(self) -> bool:
-        """Whether moves wait to be begun."""
-        return self._begun >= BURST or bool(self._queue)
 
     def moved(self, gate: "Gate", state: State) -> None:
         """Note a connection's new state; each state lists its connections, longest first."""
@@ -153,71 +135,6 @@ class Gatekeeper:
         """Forget a connection."""
         self._gates[gate.state].pop(gate, None)
 
-    def began(self) -> None:
-        """Count a move that begins at once."""
-        self._begun += 1
-        self._take_turns()
-
-    def queue(self, begin: Callable[[], bool], timeout_ms: float) -> bool:
-        """Let a move wait for its turn; False if that is reckoned to come too late for it.
-
-        Args:
-            begin: called at its turn; returns False if nobody waits for it any more.
-            timeout_ms: the time that its game allows.
-        """
-        now = self.clock()
-        wait_s = (len(self._queue) + 1) * self._cost_s
-        if self._queue:
-            # What the first has waited is known, and the last will hardly wait less.
-            wait_s = max(wait_s, now - self._queue[0][0])
-        if wait_s * 1000 > WAIT_SHARE * (timeout_ms or DEFAULT_TIMEOUT_MS):
-            self.metrics.rejected["busy"].inc()
-            return False
-        self._queue.append((now, begin))
-        self._take_turns()
-        return True
-
-    async def turn(self, timeout_ms: float) -> None:
-        """Wait for the turn of a move whose end only aiohttp knew.
-
-        Raises:
-            RequestError: 503, its turn is reckoned to come too late.
-        """
-        if not self.pressed:
-            self.began()
-            return
-        turn = asyncio.get_running_loop().create_future()
-
-        def begin() -> bool:
-            if turn.done():
-                return False
-            turn.set_result(None)
-            return True
-
-        if not self.queue(begin, timeout_ms):
-            raise RequestError(503, "busy", BUSY_SENTENCE)
-        await turn
-
-    def _take_turns(self) -> None:
-        if not self._turning:
-            self._turning = True
-            self._turn_at = self.clock()
-            asyncio.get_running_loop().call_soon(self._turn)
-
-    def _turn(self) -> None:
-        now = self.clock()
-        if self._begun and self._queue:
-            # Quick to believe that moves take longer, slow to believe that they take less.
-            cost_s = (now - self._turn_at) / self._begun
-            self._cost_s += (0.5 if cost_s > self._cost_s else 0.05) * (cost_s - self._cost_s)
-        self._turn_at = now
-        self._begun = 0
-        while self._queue and self._begun < BURST:
-            self._begun += self._queue.popleft()[1]()
-        self._turning = bool(self._begun or self._queue)
-        if self._turning:
-            asyncio.get_running_loop().call_soon(self._turn)
-
     async def sweep(self) -> None:
         """Close what is silent for too long, for ever."""
         while True:
@@ -235,8 +152,7 @@ class Gatekeeper:
 
     def close(self) -> None:
         """Let waiting moves begin, then close the connections that aiohttp does not know."""
-        while self._queue:
-            self._queue.popleft()[1]()
+        self.turns.begin_all()
         for gate in [g for gates in self._gates.values() for g in gates if not g.handed_on]:
             gate.close()
 
@@ -353,9 +269,9 @@ class Gate(asyncio.Protocol):
         shape = shape_of(data, end, self._keeper.move_line)
         if shape is None or shape.size < len(data):
             self._hand_on(None)
-        elif not shape.is_move or not self._keeper.pressed:
+        elif not shape.is_move or not self._keeper.turns.pressed:
             if shape.is_move:
-                self._keeper.began()
+                self._keeper.turns.begin()
             self._hand_on(shape.size - len(data))
         elif shape.size == len(data):
             self._wait_or_refuse(data, end)
@@ -363,8 +279,9 @@ class Gate(asyncio.Protocol):
     def _wait_or_refuse(self, data: bytes, end: int) -> None:
         found = _TIMEOUT.search(data, end)
         self._keeper.moved(self, State.WAITING)
-        if self._keeper.queue(self._begin, float(found[1]) if found else 0.0):
+        if self._keeper.turns.queue(self._begin, float(found[1]) if found else 0.0):
             return
+        self._keeper.metrics.rejected["busy"].inc()
         self._buffer = b""
         assert self._transport is not None
         self._transport.write(BUSY_ANSWER)
@@ -402,7 +319,7 @@ class Gate(asyncio.Protocol):
             RequestError: 503, its turn is reckoned to come too late.
         """
         if self._left is None:
-            await self._keeper.turn(timeout_ms)
+            await self._keeper.turns.wait(timeout_ms)
 
     def answered(self) -> None:
         """Note that the running request is answered; called just before the answer is written."""

@@ -2,55 +2,21 @@
 
 import asyncio
 import contextlib
-import itertools
 import json
-import random
 import time
 from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from aiohttp.http_parser import HttpRequestParser
-from hypothesis import given
-from hypothesis import strategies as st
+from raw_http import Connection, wire
 
 from snakekit.runtime import gate as gates
-from snakekit.runtime.api import RequestError
 from snakekit.runtime.config import ServerConfig
-from snakekit.runtime.gate import BURST, Gatekeeper, State, shape_of
-from snakekit.runtime.metrics import Metrics
+from snakekit.runtime.gate import State
+from snakekit.runtime.turns import BURST, BUSY_SENTENCE, FIRST_COST_S
 
 Json = dict[str, Any]
 LINE = b"POST /move HTTP/1."
-
-
-def wire(body: bytes, *lines: str, first: str = "POST /move HTTP/1.1") -> bytes:
-    rows = [first, "Host: x", f"Content-Length: {len(body)}", *lines]
-    return ("\r\n".join(rows) + "\r\n\r\n").encode() + body
-
-
-class Connection:
-    """A client that sends bytes as it likes."""
-
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.reader, self.writer = reader, writer
-
-    async def send(self, data: bytes) -> None:
-        self.writer.write(data)
-        await self.writer.drain()
-
-    async def answer(self, limit_s: float = 10.0) -> tuple[int, Json]:
-        async with asyncio.timeout(limit_s):
-            head = (await self.reader.readuntil(b"\r\n\r\n")).lower()
-            length = int(head.split(b"content-length:")[1].split(b"\r\n")[0])
-            body = await self.reader.readexactly(length)
-        return int(head[9:12]), json.loads(body)
-
-    async def closed(self, limit_s: float = 10.0) -> bool:
-        async with asyncio.timeout(limit_s):
-            with contextlib.suppress(ConnectionError):
-                return await self.reader.read() == b""
-            return True
 
 
 @pytest.fixture
@@ -175,7 +141,7 @@ async def test_beyond_the_bound_moves_are_refused_at_once(
     make_client: Any, request_json: Json, connect: Any
 ) -> None:
     client = await make_client(mode="policy")
-    client.keeper._cost_s = 0.02
+    client.keeper.turns.cost_s = 0.02
     request_json["game"]["timeout"] = 200
     body = json.dumps(request_json).encode()
     some = [await connect(client) for _ in range(60)]
@@ -187,10 +153,10 @@ async def test_beyond_the_bound_moves_are_refused_at_once(
     # 200 ms * 0.2 leaves room for two that wait, besides those that begin.
     assert len(refused) > 20
     assert {status for status, _ in answers} == {200, 503}
-    assert refused[0] == {"error": gates.BUSY_SENTENCE}
+    assert refused[0] == {"error": BUSY_SENTENCE}
     assert rejected(client, "busy") == len(refused)
     # The connections are as good as before.
-    client.keeper._cost_s = gates.FIRST_COST_S
+    client.keeper.turns.cost_s = FIRST_COST_S
     for one in some:
         one.writer.write(wire(body))
         assert (await one.answer())[0] == 200
@@ -203,7 +169,7 @@ async def test_moves_whose_end_is_not_certain_wait_too(
     make_client: Any, request_json: Json, connect: Any, lines: Any
 ) -> None:
     client = await make_client(mode="policy")
-    client.keeper._cost_s = 1.0
+    client.keeper.turns.cost_s = 1.0
     body = json.dumps(request_json).encode()
     data = (
         b"POST /move HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -277,15 +243,15 @@ async def test_one_that_leaves_while_it_waits_costs_nothing(
     keeper = client.keeper
     turns: list[Any] = []
     one = await connect(client)
-    keeper._begun = BURST
-    monkeypatch.setattr(keeper, "_take_turns", lambda: turns.append(None))
+    keeper.turns._begun = BURST
+    monkeypatch.setattr(keeper.turns, "_go_round", lambda: turns.append(None))
     await one.send(wire(json.dumps(request_json).encode()))
     await until(lambda: bool(turns))
     one.writer.close()
     await until(lambda: keeper.connections == 0)
-    keeper._turn()
-    assert keeper._begun == 0
-    assert len(keeper._queue) == 0
+    keeper.turns._round()
+    assert keeper.turns._begun == 0
+    assert len(keeper.turns) == 0
 
 
 async def until(true: Any) -> None:
@@ -294,107 +260,6 @@ async def until(true: Any) -> None:
             return
         await asyncio.sleep(0.005)
     pytest.fail("it did not happen")
-
-
-async def test_the_cost_of_a_move_is_measured() -> None:
-    now = [0.0]
-    keeper = Gatekeeper(Metrics(), clock=lambda: now[0])
-
-    def begin() -> bool:
-        now[0] += 0.004
-        return True
-
-    keeper._begun = BURST
-    for _ in range(60 * BURST):
-        keeper._queue.append((now[0], begin))
-    keeper._take_turns()
-    await until(lambda: not keeper._queue)
-    assert keeper._cost_s == pytest.approx(0.004, rel=0.1)
-    for _ in range(25):
-        keeper._queue.append((now[0], begin))
-    assert not keeper.queue(begin, 500)
-    assert keeper.queue(begin, 5000)
-    now[0] += 1.5
-    assert not keeper.queue(begin, 5000)
-    with pytest.raises(RequestError) as error:
-        await keeper.turn(33)
-    assert (error.value.status, error.value.cause) == (503, "busy")
-
-
-HEADS = [
-    b"POST /move HTTP/1.1",
-    b"POST /move HTTP/1.0",
-    b"GET / HTTP/1.1",
-    b"Host: a",
-    b"Content-Length: 5",
-    b"content-length:5",
-    b"Content-Length: +5",
-    b"Content-Length: 5, 5",
-    b"Content-Length : 5",
-    b"Content-Length: 0",
-    b"Content-Length: 3",
-    b"Transfer-Encoding: chunked",
-    b"Expect: 100-continue",
-    b"Connection: Upgrade",
-    b"Upgrade: websocket",
-    b"X: y\r\n content-length: 9",
-    b"X: \r\nContent-Length: 5",
-    b"Content-Length: 5\nContent-Length: 50",
-]
-
-
-def test_its_reading_of_a_request_is_aiohttps() -> None:
-    """Where the gate is certain, aiohttp sees one whole request of the same bytes, or none."""
-    dice = random.Random(7)
-    certain = whole = 0
-    for _ in range(5_000):
-        rows = [HEADS[3], *dice.choices(HEADS[4:], k=dice.choice((0, 1, 1, 2)))]
-        head = b"\r\n".join([dice.choice(HEADS[:3]), *rows])
-        if dice.random() < 0.5:
-            made = bytearray(head)
-            made[dice.randrange(len(made))] = dice.choice(b" \r\n:5,c\x00")
-            head = bytes(made)
-        data = head + b"\r\n\r\n" + b"hello"
-        shape = shape_of(data, data.find(b"\r\n\r\n"), LINE)
-        if shape is None or shape.size > len(data):
-            continue
-        certain += 1
-        parsed = parse(data[: shape.size])
-        # None: aiohttp refuses it, and closes the connection.
-        assert parsed in (None, 1), (data, shape)
-        whole += parsed == 1
-    assert 300 < whole < certain
-
-
-def parse(data: bytes) -> int | None:
-    """Return how many whole requests aiohttp finds, None for an error."""
-    loop = asyncio.new_event_loop()
-    try:
-        parser = HttpRequestParser(Quiet(), loop, 2**16)
-        messages, upgraded, tail = parser.feed_data(data)
-    except Exception:
-        return None
-    finally:
-        loop.close()
-    whole = [m for m, payload in messages if payload.is_eof()]
-    assert not tail or upgraded
-    return len(whole) if len(whole) == len(messages) and not upgraded else -1
-
-
-class Quiet:
-    """As much of a protocol as the parser wants."""
-
-    _reading_paused = False
-
-    def pause_reading(self) -> None: ...
-
-    def resume_reading(self) -> None: ...
-
-
-def test_states_are_disjoint() -> None:
-    keeper = Gatekeeper(Metrics())
-    assert keeper.connections == 0
-    assert set(keeper._gates) == set(State)
 
 
 async def test_the_time_before_a_move_begins_is_part_of_it(
@@ -423,95 +288,16 @@ async def test_the_time_before_a_move_begins_is_part_of_it(
     assert [(await one.answer())[0] for _ in range(2)] == [200, 200]
     assert all(arrival - begun < 0.08 for arrival in arrivals[1:])
     # One that waits for its turn.
-    client.keeper._begun = BURST
-    monkeypatch.setattr(client.keeper, "_take_turns", lambda: None)
+    client.keeper.turns._begun = BURST
+    monkeypatch.setattr(client.keeper.turns, "_go_round", lambda: None)
     other = await connect(client)
     begun = time.perf_counter()
     await other.send(data)
-    await until(lambda: len(client.keeper._queue) == 1)
+    await until(lambda: len(client.keeper.turns) == 1)
     await asyncio.sleep(0.1)
-    client.keeper._turn()
+    client.keeper.turns._round()
     assert (await other.answer())[0] == 200
     assert arrivals[-1] - begun < 0.08
-
-
-class Inner(asyncio.Protocol):
-    """Takes what a gate hands on."""
-
-    def __init__(self) -> None:
-        self.data = b""
-
-    def data_received(self, data: bytes) -> None:
-        self.data += data
-
-
-class Wire:
-    """As much of a transport as a gate wants."""
-
-    def __init__(self) -> None:
-        self.written = b""
-
-    def write(self, data: bytes) -> None:
-        self.written += data
-
-    def is_closing(self) -> bool:
-        return False
-
-    def close(self) -> None: ...
-
-
-PIECES = [
-    wire(b"{}"),
-    wire(b"", first="POST /end HTTP/1.1"),
-    wire(b'{"timeout": 500}' * 9, "X: " + "y" * 500),
-    b"GET / HTTP/1.1\r\nHost: x\r\n\r\n",
-    b"POST /move HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
-    b"garbage\r\n\r\n",
-    wire(b"POST /move HTTP/1.1\r\nContent-Length: 0\r\n\r\n"),
-]
-
-
-@given(
-    st.lists(st.sampled_from(PIECES), min_size=1, max_size=5),
-    st.lists(st.integers(1, 400), max_size=12),
-    st.booleans(),
-    st.data(),
-)
-def test_nothing_is_lost_however_it_is_cut(
-    pieces: list[bytes], cuts: list[int], pressed: bool, data: st.DataObject
-) -> None:
-    """What is handed on and what is refused make up what came, in order and in whole requests."""
-
-    async def play() -> None:
-        inner, outer = Inner(), Wire()
-        keeper = Gatekeeper(Metrics(), clock=lambda: 0.0)
-        keeper._cost_s = 1000.0 if pressed else 0.0
-        gate = gates.Gate(keeper, lambda: inner)
-        gate.connection_made(outer)  # type: ignore[arg-type]
-        stream, at = b"".join(pieces), 0
-        for cut in [*cuts, len(stream)]:
-            keeper._begun = BURST if pressed else 0
-            if not stream[at : at + cut]:
-                break
-            gate.data_received(stream[at : at + cut])
-            at += cut
-            if data.draw(st.booleans()) and gate.state is State.BUSY and gate._left == 0:
-                gate.answered()
-        refused = outer.written.count(b"HTTP/1.1 503")
-        assert outer.written == gates.BUSY_ANSWER * refused
-        kept = inner.data + gate._buffer
-        if not refused:
-            assert kept == stream
-            return
-        assert pressed
-        lost = [piece for piece in pieces if piece.startswith(LINE)]
-        assert any(
-            b"".join(p for i, p in enumerate(pieces) if i not in gone) == kept
-            for gone in itertools.combinations(range(len(pieces)), refused)
-            if all(pieces[i] in lost for i in gone)
-        )
-
-    asyncio.run(play())
 
 
 @pytest.mark.parametrize(
