@@ -136,9 +136,15 @@ def _put(queue: _Queue, event: bytes | None) -> None:
 def _check(request: web.Request) -> None:
     """Refuse strangers, and pages of other sites that have a name lead here."""
     host = request.host if request.host.endswith("]") else request.host.rpartition(":")[0]
-    try:
-        near = ipaddress.ip_address(request.remote or "").is_loopback
-    except ValueError:
-        near = False
-    if not near or (host or request.host) not in _NAMES:
+    if not is_near(request.remote) or (host or request.host) not in _NAMES:
         raise web.HTTPForbidden(text="watch: only for callers on this machine")
+
+
+def is_near(address: str | None) -> bool:
+    """Return whether an address of a caller is one of this machine's own, as IPv4, IPv6 or both."""
+    try:
+        found = ipaddress.ip_address(address or "")
+    except ValueError:
+        return False
+    mapped = found.ipv4_mapped if isinstance(found, ipaddress.IPv6Address) else None
+    return (mapped or found).is_loopback

@@ -101,6 +101,15 @@ async def test_other_names_are_refused(watched: Watched, host: str) -> None:
             assert response.status == 403
 
 
+@pytest.mark.parametrize(
+    ("address", "near"),
+    [("127.0.0.1", True), ("127.8.8.8", True), ("::1", True), ("::ffff:127.0.0.1", True)]
+    + [(a, False) for a in ("10.0.0.1", "::ffff:10.0.0.1", "fe80::1", "localhost", "", None)],
+)
+def test_what_is_near(address: str | None, near: bool) -> None:
+    assert live.is_near(address) == near
+
+
 async def test_strangers_are_refused(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("aiohttp.web.BaseRequest.remote", "192.0.2.7")
     async with watched.private.get("/watch") as response:
