@@ -179,3 +179,28 @@ async def test_close_cancels_what_waits(make: Any) -> None:
     with pytest.raises(BatcherError, match="closed"):
         batcher.submit(row(3))
     await batcher.close()
+
+
+async def test_draining_evaluates_what_waits(make: Any) -> None:
+    batcher, model = make()
+    first = await held(batcher, model)
+    waiting = [batcher.submit(row(n)) for n in (2, 3)]
+    closing = asyncio.create_task(batcher.close(drain=True))
+    await asyncio.sleep(0)
+    with pytest.raises(BatcherError, match="closed"):
+        batcher.submit(row(4))
+    model.gate.set()
+    await closing
+    answers = await asyncio.gather(first, *waiting)
+    assert [answer.value for answer in answers] == [0.5, 1, 1.5]
+
+
+async def test_how_long_the_running_call_takes_is_known(make: Any) -> None:
+    batcher, model = make()
+    assert batcher.running_s == 0
+    first = await held(batcher, model)
+    await asyncio.sleep(0.02)
+    assert batcher.running_s >= 0.02
+    model.gate.set()
+    await first
+    assert batcher.running_s < 0.02

@@ -5,8 +5,10 @@ policy or search is in `test_engine`.
 """
 
 import asyncio
+import contextlib
 import json
 import signal
+import socket
 import threading
 import time
 from typing import Any
@@ -231,3 +233,19 @@ def test_a_second_signal_ends_the_draining(
     finally:
         done.set()
         thread.join(10)
+
+
+def test_half_open_connections_do_not_hold_up_the_end(start: Any, request_json: Any) -> None:
+    process, url, _, _ = start("--mode", "policy")
+    wait_ready(url)
+    host, port = url.removeprefix("http://").split(":")
+    with contextlib.ExitStack() as stack:
+        for number in range(100):
+            connection = stack.enter_context(socket.create_connection((host, int(port))))
+            if number % 2:
+                connection.sendall(b"POST /move HTTP/1.1\r\nContent-Length: 99\r\n\r\n{"[:number])
+        assert post(url + "/move", request_json)[0] == 200
+        begun = time.perf_counter()
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(15) == 0
+        assert time.perf_counter() - begun < 7
