@@ -47,6 +47,7 @@ test: $(VENV)/.test
 slow: $(VENV)/.test
 	@$(PIP) install --group fuzz || echo "atheris cannot be had here: the long fuzzing is skipped"
 	@$(PIP) install 'tensorrt-rtx>=1.7' 'cuda-bindings>=12.9' || echo "tensorrt-rtx cannot be had here: its builds are skipped"
+	@$(PIP) install --editable '.[distributed]' || echo "Ray cannot be had here: its tests are skipped"
 	$(BIN)/pytest -m "slow and not gpu"
 
 check: $(VENV)/.check

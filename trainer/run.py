@@ -86,6 +86,17 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
     return found
 
 
+def new_path(parent: Path, name: str) -> Path:
+    """Return a path `parent/<utc>-<name>` that does not exist yet."""
+    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+    path = parent / f"{stamp}-{name}"
+    number = 1
+    while path.exists():
+        number += 1
+        path = parent / f"{stamp}-{name}-{number}"
+    return path
+
+
 class RunFolder:
     """Where a run writes. Use it as a context manager, so that the files are closed."""
 
@@ -109,13 +120,7 @@ class RunFolder:
     @classmethod
     def create(cls, parent: Path, name: str, config: msgspec.Struct) -> "RunFolder":
         """Make `parent/<utc>-<name>` and write `config` into it."""
-        stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
-        path = parent / f"{stamp}-{name}"
-        number = 1
-        while path.exists():
-            number += 1
-            path = parent / f"{stamp}-{name}-{number}"
-        return cls.make(path, config)
+        return cls.make(new_path(parent, name), config)
 
     @classmethod
     def make(cls, path: Path, config: msgspec.Struct) -> "RunFolder":

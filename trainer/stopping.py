@@ -1,6 +1,7 @@
 """Ctrl-C and SIGTERM as a question that long work asks itself."""
 
 import signal
+import threading
 from types import FrameType
 
 from rich.console import Console
@@ -10,10 +11,12 @@ class StopFlag:
     """Turns true at the first Ctrl-C or SIGTERM; the second one has its usual effect."""
 
     def __init__(self, console: Console) -> None:
-        """Take over both signals."""
+        """Take over both signals; outside the main thread they stay with the program around."""
         self._set = False
         self._console = console
-        self._before = {s: signal.signal(s, self._note) for s in (signal.SIGINT, signal.SIGTERM)}
+        here = threading.current_thread() is threading.main_thread()
+        signals = (signal.SIGINT, signal.SIGTERM) if here else ()
+        self._before = {s: signal.signal(s, self._note) for s in signals}
 
     def _note(self, number: int, frame: FrameType | None) -> None:
         self._set = True

@@ -1,6 +1,5 @@
 """`snakekit train ppo`: runs, resuming after a kill, and one sentence for every bad input."""
 
-import argparse
 import dataclasses
 import json
 import os
@@ -15,9 +14,9 @@ import pytest
 import torch
 from ppo_cases import TINY, tiny
 
+from snakekit.__main__ import main
 from snakekit.runtime.options import load
 from snakekit.trainer import checkpoint as store
-from snakekit.trainer import cli
 from snakekit.trainer.ppo.config import PpoConfig
 from snakekit.trainer.run import to_toml
 
@@ -25,9 +24,8 @@ CONFIGS = Path(__file__).parents[2] / "configs"
 
 
 def command(*words: str) -> int:
-    parser = argparse.ArgumentParser()
-    cli.add_arguments(parser)
-    return cli.run(parser.parse_args(words))
+    """Run the command as `snakekit train` does."""
+    return main(["train", *words])
 
 
 def written(folder: Path, config: PpoConfig) -> str:

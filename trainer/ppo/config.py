@@ -127,7 +127,9 @@ class PpoConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     env_threads: Annotated[int, Meta(ge=1, le=256, description="threads of the games")] = 1
     torch_threads: Annotated[int, Meta(ge=0, le=256, description="of torch, 0: a core each")] = 0
     ray_workers: Annotated[int, Meta(ge=0, le=4096, description="Ray actors that play")] = 0
-    ray_address: Annotated[str, Meta(description="of a Ray cluster, empty: start one here")] = ""
+    ray_address: Annotated[
+        str, Meta(pattern="^$|:", description="HOST:PORT of a Ray cluster, empty: start one here")
+    ] = ""
     learners: Annotated[int, Meta(ge=1, le=256, description="Ray Train workers that learn")] = 1
     checkpoint_seconds: Annotated[float, Meta(ge=0, description="time between checkpoints")] = 120.0
     keep: Annotated[int, Meta(ge=1, description="checkpoints kept")] = 3
