@@ -15,6 +15,8 @@ from typing import Any
 import msgspec
 import pytest
 from aiohttp.test_utils import TestClient, TestServer
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from snakekit.runtime import boardjson
 from snakekit.runtime.config import ServerConfig
@@ -247,6 +249,91 @@ def test_after_a_crash_a_game_goes_on_and_half_files_are_gone(
     # Of the torn line the game loses one turn at most, the one being written.
     assert turns in ([0, 1, 3, 4], [0, 1, 2, 3, 4])
     assert record.result is not None
+
+
+class CrashError(BaseException):
+    """The machine stops here."""
+
+
+def crash_at(monkeypatch: pytest.MonkeyPatch, step: int) -> list[int]:
+    """Let the step-th call that changes the disk not happen, nor any after it."""
+    done = [0]
+
+    def stopping(real: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            done[0] += 1
+            if done[0] >= step:
+                raise CrashError
+            return real(*args, **kwargs)
+
+        return call
+
+    for owner, name in ((os, "write"), (os, "fsync"), (Path, "replace"), (Path, "unlink")):
+        monkeypatch.setattr(owner, name, stopping(getattr(owner, name)))
+    monkeypatch.setattr(columns, "write", stopping(columns.write))
+    return done
+
+
+def whole(folder: Path) -> tuple[bytes, list[Decided]]:
+    """Return the only game and its decisions; there is nothing else in the folder."""
+    assert names(folder, "*.tmp") == names(folder, "*.part") == []
+    return only(folder, "*.jsonl").read_bytes(), columns.read(only(folder, "*.parquet"))
+
+
+def test_a_crash_at_any_step_of_finishing_loses_nothing(
+    tmp_path: Path, request_json: Json, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    game = Game(request_json)
+    events = [game.move(), game.move(), game.move(), game.end("a")]
+    store = open_store(tmp_path / "calm")
+    for event in events:
+        store.take(event)
+    store.close()
+    wanted = whole(tmp_path / "calm")
+    step, crashed = 0, True
+    while crashed:
+        step += 1
+        folder = tmp_path / f"crash{step}"
+        store = open_store(folder)
+        for event in events[:-1]:
+            store.take(event)
+        with monkeypatch.context() as patch:
+            crash_at(patch, step)
+            try:
+                store.take(events[-1])
+                crashed = False
+            except CrashError:
+                pass
+        store._lock.close()
+        again = open_store(folder)
+        # Without its last line, if that is where it crashed, the engine would say it again.
+        again.take(events[-1])
+        again.close()
+        assert whole(folder) == wanted, step
+    assert step > 7
+
+
+@settings(max_examples=40, deadline=None)
+@given(cut=st.integers(min_value=0, max_value=10_000))
+def test_a_journal_cut_anywhere_keeps_its_whole_lines(
+    tmp_path_factory: pytest.TempPathFactory, cut: int
+) -> None:
+    folder = tmp_path_factory.mktemp("cut")
+    snakes = [{"id": "a", "name": "a", "health": 90, "body": [{"x": 1, "y": 1}]}]
+    game, store = Game({"game": {}, "board": {"snakes": snakes}}), open_store(folder)
+    for _ in range(4):
+        store.take(game.move())
+    part = only(folder, "*.part")
+    store._lock.close()
+    data = part.read_bytes()
+    kept = data[: len(data) * cut // 10_000]
+    part.write_bytes(kept)
+    open_store(folder).close()
+    whole_lines = kept.count(b"\n") + (kept not in (b"", data) and data[len(kept)] == 10)
+    if whole_lines:
+        assert [r.turn for r in whole(folder)[1]] == list(range(whole_lines))
+    else:
+        assert names(folder, "*-*") == []
 
 
 def test_finishing_twice_gives_the_same(tmp_path: Path, request_json: Json) -> None:
