@@ -15,6 +15,7 @@ from snakekit.runtime.backends.trt.engine_file import (
     engine_path,
     manifest_bytes,
     manifest_path,
+    timings_path,
 )
 from snakekit.runtime.backends.trt.package import load_package
 from snakekit.runtime.backends.trt.runner import TensorrtBackend, make_engine
@@ -42,11 +43,20 @@ class Engine:
 
 
 def make(
-    onnx: bytes, card: ModelCard, config: ExportConfig, progress: Progress | None = None
+    onnx: bytes,
+    card: ModelCard,
+    config: ExportConfig,
+    out: Path,
+    progress: Progress | None = None,
 ) -> Engine:
     """Build the engine of an ONNX file for the GPU here, or for the capability asked for.
 
-    `progress` is that of `build`.
+    Args:
+        onnx: bytes of the file.
+        card: its card.
+        config: package, batch sizes, GPU.
+        out: the folder whose timings of earlier builds are used.
+        progress: that of `build`.
 
     Raises:
         BackendError: no package, no GPU, or a failed build.
@@ -61,6 +71,7 @@ def make(
         compute_capability=cuda.compute_capability if ahead is None else ahead,
     )
     least, usual, most = config.batch
+    timings = timings_path(out, target)
     manifest, built = make_engine(
         trt,
         onnx,
@@ -69,10 +80,13 @@ def make(
         (least, usual, most),
         origin=f"{card.name} {card.precision}",
         ahead_of_time=ahead is not None,
+        timings=timings.read_bytes() if timings.is_file() else None,
         progress=progress,
     )
     path = engine_path(Path(), card, target)
     files = {path.name: built.engine, manifest_path(path).name: manifest_bytes(manifest)}
+    if built.timings is not None:
+        files[timings.name] = built.timings
     if ahead is not None:
         return Engine(path, manifest, files, None, str, lambda: None)
     backend = TensorrtBackend(trt, cuda, built.engine, manifest, requested=config.target)

@@ -146,7 +146,7 @@ def export(
         made[card.name + SUFFIX] = pack(truth, card.weights_sha256)
     if config.target.startswith("tensorrt"):
         step("building the engine")
-        files, gate, status = _engine(made[f"{stem}.onnx"], truth, card, config, step)
+        files, gate, status = _engine(made[f"{stem}.onnx"], truth, card, config, out, step)
         made |= files
         gates += [gate] if gate is not None else []
     step("writing")
@@ -213,7 +213,7 @@ def _reduced(
 
 
 def _engine(
-    onnx: bytes, truth: Truth, card: ModelCard, config: ExportConfig, step: Step
+    onnx: bytes, truth: Truth, card: ModelCard, config: ExportConfig, out: Path, step: Step
 ) -> tuple[dict[str, bytes], Gate | None, str]:
     """Build an engine; on a GPU that is here it also goes through the gate."""
     from snakekit.export.engine import make
@@ -221,7 +221,7 @@ def _engine(
     def progress(phase: str, done: int, steps: int) -> None:
         step(f"building the engine: {phase} {done}/{steps}")
 
-    made = make(onnx, card, config, progress)
+    made = make(onnx, card, config, out, progress)
     if made.run is None:
         return made.files, None, f"engine for compute capability {made.capability} built, not run"
     try:

@@ -79,7 +79,7 @@ def gpu(monkeypatch: pytest.MonkeyPatch, net: Net) -> Callable[[float], FakeEngi
         monkeypatch.setattr(engine, "load_package", lambda _: package)
         monkeypatch.setattr(engine, "TensorrtBackend", lambda *_, **__: fake)
         monkeypatch.setattr(
-            "snakekit.runtime.backends.trt.runner.build", lambda *_, **__: Built(b"plan", None)
+            "snakekit.runtime.backends.trt.runner.build", lambda *_, **__: Built(b"plan", b"times")
         )
         return fake
 
@@ -101,6 +101,7 @@ def test_an_engine_goes_through_the_gate(
     assert manifest.status == "run"
     assert manifest.card.parity == done.gates[1].figures
     assert (tmp_path / (path.name + ".layers.json")).read_text() == '{"Layers": []}'
+    assert (tmp_path / "timings.tensorrt-11.4.0.fake-gpu-sm90.cache").read_bytes() == b"times"
     assert fake.closed
 
 
