@@ -19,8 +19,8 @@ UNITS = {
     "rules": "instructions per turn, 11x11, 4 snakes",
     "v1": "instructions per state, one observation a living snake",
     "v2": "instructions per state, one observation a living snake",
-    "search": "instructions per node, duels at depth 3",
-    "search4": "instructions per node, 4 snakes at depth 2",
+    "search": "instructions per node, duels at depth 6",
+    "search4": "instructions per node, 4 snakes at depth 3",
 }
 _REPEATS = (1, 3)
 _COMPILE = ["g++", "-std=c++20", "-O3", "-pthread"]

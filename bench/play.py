@@ -62,7 +62,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "players",
         nargs="+",
         metavar="[NAME=]PLAYER",
-        help="1 to 8 of: URL, random, greedy, search:MS, search:depth=N, policy:MODEL",
+        help="1 to 8 of: URL, random, greedy, search:MS, search:depth=N, search:nodes=N, "
+        "policy:MODEL",
     )
     add_options(parser, PlayConfig)
 

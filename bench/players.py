@@ -9,10 +9,8 @@ from typing import Protocol
 
 from snakekit.bench.palette import PALETTE
 from snakekit.bench.protocol import Customization
-from snakekit.core import Searcher, State, greedy_move, random_move
+from snakekit.core import Searcher, SearchResult, State, greedy_move, random_move
 
-# A fixed-depth search must be stopped by its depth alone, or it would not repeat.
-_UNLIMITED_US = 3_600_000_000
 _TURN_STRIDE = 0x9E3779B1
 _NAMED = re.compile(r"([^=:/]+)=(.+)", re.DOTALL)
 
@@ -58,30 +56,58 @@ def _greedy(seed: int) -> Mind:
     return lambda state, seat: greedy_move(state, seat, seed + state.turn * _TURN_STRIDE)
 
 
-def _search(budget_us: int, max_depth: int) -> Callable[[int], Mind]:
+@dataclass(frozen=True)
+class SearchPlan:
+    """How far a built-in search looks; what is 0 or left out does not limit it."""
+
+    budget_us: int = 0
+    nodes: int = 0
+    depth: int = 64
+
+    @property
+    def table_mb(self) -> int:
+        """Size of a table for one game: enough for the budget, and small as there are many."""
+        if self.budget_us:
+            return min(max(self.budget_us // 10_000, 1), 16)
+        return min(max(self.nodes // 20_000, 1), 16) if self.nodes else 4
+
+    def search(self, searcher: Searcher, state: State, seat: int) -> SearchResult:
+        """Search for a living seat."""
+        return searcher.search(
+            state, seat, budget_us=self.budget_us, max_nodes=self.nodes, max_depth=self.depth
+        )
+
+
+_PLANS: tuple[tuple[str, int, Callable[[float], SearchPlan]], ...] = (
+    (r"depth=(\d{1,2})", 64, lambda n: SearchPlan(depth=int(n))),
+    (r"nodes=(\d{1,9})", 999_999_999, lambda n: SearchPlan(nodes=int(n))),
+    (r"(\d+(?:\.\d+)?)", 60_000, lambda n: SearchPlan(budget_us=round(n * 1000))),
+)
+
+
+def parse_plan(text: str, player: str) -> SearchPlan:
+    """Return what `MS`, `depth=N` or `nodes=N` asks for.
+
+    Raises:
+        PlayerError: naming `player`, for anything else.
+    """
+    for pattern, most, plan in _PLANS:
+        found = re.fullmatch(pattern, text)
+        if found and 1 <= float(found[1]) <= most:
+            return plan(float(found[1]))
+    raise PlayerError(
+        f"player {player}: expected a search of 1 to 60000 milliseconds, of depth=1 to depth=64 "
+        f"turns, or of nodes=1 to nodes=999999999 positions, found {text!r}"
+    )
+
+
+def _search(plan: SearchPlan) -> Callable[[int], Mind]:
     def sit(seed: int) -> Mind:
         # One table a seat and game: what an earlier game left in it would change the moves.
-        searcher = Searcher()
-
-        def mind(state: State, seat: int) -> int:
-            found = searcher.search(state, seat, budget_us=budget_us, max_depth=max_depth)
-            return found.best
-
-        return mind
+        searcher = Searcher(plan.table_mb)
+        return lambda state, seat: plan.search(searcher, state, seat).best
 
     return sit
-
-
-def _search_spec(text: str) -> Callable[[int], Mind]:
-    by_depth = re.fullmatch(r"depth=(\d{1,2})", text)
-    if by_depth and 1 <= int(by_depth[1]) <= 64:
-        return _search(_UNLIMITED_US, int(by_depth[1]))
-    if re.fullmatch(r"\d+(\.\d+)?", text) and 1 <= float(text) <= 60_000:
-        return _search(round(float(text) * 1000), 64)
-    raise PlayerError(
-        f"player search:{text}: expected search:MS with 1 to 60000 milliseconds, "
-        "or search:depth=N with 1 to 64 turns"
-    )
 
 
 def _policy_spec(text: str) -> Callable[[int], Mind]:
@@ -111,8 +137,8 @@ def _policy_spec(text: str) -> Callable[[int], Mind]:
 def parse_player(text: str) -> Player:
     """Return the player that `[NAME=]SPEC` describes.
 
-    SPEC is a URL, `random`, `greedy`, `search:MS`, `search:depth=N` or `policy:MODEL`
-    (`policy` alone means the shipped model).
+    SPEC is a URL, `random`, `greedy`, `search:MS`, `search:depth=N`, `search:nodes=N` or
+    `policy:MODEL` (`policy` alone means the shipped model).
 
     Raises:
         PlayerError: no such kind of player, or its argument is wrong.
@@ -126,7 +152,7 @@ def parse_player(text: str) -> Player:
         return Player(name or host, spec, url=spec.rstrip("/"))
     kind, colon, argument = spec.partition(":")
     if kind == "search" and colon:
-        sit = _search_spec(argument)
+        sit = _search(parse_plan(argument, spec))
     elif kind == "policy":
         sit = _policy_spec(argument)
     elif spec == "random":
@@ -135,8 +161,8 @@ def parse_player(text: str) -> Player:
         sit = _greedy
     else:
         raise PlayerError(
-            f"player {text!r}: expected a URL, random, greedy, search:MS, search:depth=N "
-            "or policy:MODEL"
+            f"player {text!r}: expected a URL, random, greedy, search:MS, search:depth=N, "
+            "search:nodes=N or policy:MODEL"
         )
     return Player(name or spec, spec, sit=sit)
 

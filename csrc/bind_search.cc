@@ -22,14 +22,16 @@ const char* stop_name(Stop s) {
       return "depth";
     case Stop::kTime:
       return "time";
+    case Stop::kNodes:
+      return "nodes";
+    case Stop::kEnough:
+      return "enough";
     case Stop::kProved:
       return "proved";
     case Stop::kSingle:
       return "single";
     case Stop::kCancelled:
       return "cancelled";
-    case Stop::kNodes:
-      return "nodes";
   }
   return "";
 }
@@ -38,24 +40,29 @@ const char* label_name(Label l) {
   return l == Label::kWin ? "win" : (l == Label::kLoss ? "loss" : "none");
 }
 
+Proof read_proof(const std::string& name) {
+  if (name == "sound") return Proof::kSound;
+  if (name == "article") return Proof::kArticle;
+  throw py::value_error("proof: '" + name + "' is unknown, expected sound or article");
+}
+
 SearchResult run_search(Searcher& searcher, const Board& board, int seat, std::int64_t budget_us,
-                        int max_depth, std::int64_t max_nodes,
+                        std::int64_t max_nodes, int max_depth,
                         const std::optional<std::vector<float>>& priors, const std::string& proof,
-                        bool far_pruning) {
+                        bool far_pruning, bool early_stop, bool selective, bool exact_scores) {
   check_living(board, seat);
   if (budget_us < 0) throw py::value_error("budget_us: negative");
   if (max_nodes < 0) throw py::value_error("max_nodes: negative");
   if (max_depth < 1) throw py::value_error("max_depth: expected at least 1");
   Limits limits;
   limits.budget_us = budget_us;
-  limits.max_depth = max_depth;
   limits.max_nodes = max_nodes;
+  limits.max_depth = max_depth;
+  limits.proof = read_proof(proof);
   limits.far_pruning = far_pruning;
-  if (proof == "article") {
-    limits.proof = Proof::kArticle;
-  } else if (proof != "sound") {
-    throw py::value_error("proof: '" + proof + "' is unknown, expected sound or article");
-  }
+  limits.early_stop = early_stop;
+  limits.selective = selective;
+  limits.exact_scores = exact_scores;
   if (priors) {
     if (priors->size() != kMoves) throw py::value_error("priors: expected 4 numbers");
     std::copy(priors->begin(), priors->end(), limits.priors.begin());
@@ -103,6 +110,10 @@ void bind_search(py::module_& m) {
           },
           "Pessimistic score per move; None where the move was not searched.")
       .def_property_readonly(
+          "exact",
+          [](const SearchResult& r) { return std::vector<bool>(r.exact.begin(), r.exact.end()); },
+          "Per move whether the score is its value; otherwise it is an upper bound.")
+      .def_property_readonly(
           "labels",
           [](const SearchResult& r) {
             std::vector<std::string> v;
@@ -129,12 +140,17 @@ void bind_search(py::module_& m) {
            py::arg("table_mb") = 16, py::kw_only(),
            py::arg("weights") = std::map<std::string, int>{},
            "`weights` replaces some of the evaluation's, by the names in WEIGHTS.")
-      .def("search", &run_search, py::arg("state"), py::arg("seat"), py::kw_only(),
-           py::arg("budget_us"), py::arg("max_depth") = kMaxDepth - 1, py::arg("max_nodes") = 0,
-           py::arg("priors") = py::none(), py::arg("proof") = "sound",
-           py::arg("far_pruning") = true,
-           "Searches until the budget (0: none), depth or nodes (0: no limit) are used up. "
-           "RuntimeError when busy.")
+      .def(
+          "search", &run_search, py::arg("state"), py::arg("seat"), py::kw_only(),
+          py::arg("budget_us") = 0, py::arg("max_nodes") = 0, py::arg("max_depth") = kMaxDepth - 1,
+          py::arg("priors") = py::none(), py::arg("proof") = "sound", py::arg("far_pruning") = true,
+          py::arg("early_stop") = true, py::arg("selective") = false,
+          py::arg("exact_scores") = false,
+          "Searches until microseconds, positions (0: no limit) or depth in turns are used up, or\n"
+          "where `early_stop` sees that the rest of them would not change the move. Searches of\n"
+          "one thread without `budget_us` repeat exactly on a fresh Searcher.\n\n"
+          "`priors` order the root, `selective` searches late moves less deep at first,\n"
+          "`exact_scores` searches every root move in full. RuntimeError when busy.")
       .def("cancel", &Searcher::cancel, "Stops the running search, from any thread.");
 }
 

@@ -81,7 +81,7 @@ class Bout:
             rules.width, rules.height, ids, self._start_seed, rules.settings
         )
         self._keys = [derive_seed(seed, "player", job.game, seat) for seat in range(len(ids))]
-        self._searchers = [Searcher(e.table_mb) if e.searches else None for e in self.entrants]
+        self._searchers = [Searcher(e.plan.table_mb) if e.plan else None for e in self.entrants]
         self._last = [_UP] * len(ids)
         self.faults = [0] * len(ids)
         self.game_id = str(uuid.UUID(int=derive_seed(seed, "id", job.game)))

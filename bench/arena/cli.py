@@ -47,8 +47,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "players",
         nargs="*",
         metavar="[NAME=]PLAYER",
-        help="URL, random, greedy, search:MS, search:depth=N, policy:MODEL[@TEMPERATURE], "
-        "hybrid:MODEL:MS; MODEL is an ONNX file, a checkpoint folder, or empty for the shipped one",
+        help="URL, random, greedy, search:MS, search:depth=N, search:nodes=N, "
+        "policy:MODEL[@TEMPERATURE], hybrid:MODEL:MS; MODEL is an ONNX file, "
+        "a checkpoint folder, or empty for the shipped one",
     )
     parser.add_argument(
         "--run",

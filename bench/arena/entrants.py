@@ -6,18 +6,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from snakekit.bench.players import PlayerError
+from snakekit.bench.players import PlayerError, SearchPlan, parse_plan
 
 Kind = Literal["random", "greedy", "search", "policy", "hybrid", "http"]
 
-UNLIMITED_US = 3_600_000_000
-"""A search of fixed depth must be stopped by its depth alone, or it would not repeat."""
-MAX_DEPTH = 64
 MAX_ENTRANTS = 64
 _NAMED = re.compile(r"([^=:/]+)=(.+)", re.DOTALL)
 _HEATED = re.compile(r"(.*)@(\d+(?:\.\d+)?)", re.DOTALL)
 _EXPECTED = (
-    "expected a URL, random, greedy, search:MS, search:depth=N, policy:MODEL or hybrid:MODEL:MS"
+    "expected a URL, random, greedy, search:MS, search:depth=N, search:nodes=N, policy:MODEL "
+    "or hybrid:MODEL:MS"
 )
 
 
@@ -30,8 +28,8 @@ class Entrant:
     kind: Kind
     model: str = ""
     """File or checkpoint folder of policy and hybrid; empty means the shipped model."""
-    budget_us: int = 0
-    depth: int = MAX_DEPTH
+    plan: SearchPlan | None = None
+    """Of search and hybrid."""
     temperature: float | None = None
     """Of policies: None takes the arena's, 0 is arg max."""
     url: str = ""
@@ -40,16 +38,6 @@ class Entrant:
     def has_model(self) -> bool:
         """Whether it needs a network's answer."""
         return self.kind in ("policy", "hybrid")
-
-    @property
-    def searches(self) -> bool:
-        """Whether it owns a search table."""
-        return self.kind in ("search", "hybrid")
-
-    @property
-    def table_mb(self) -> int:
-        """Size of its search table: enough for its budget, and small as there are many."""
-        return 4 if self.budget_us == UNLIMITED_US else min(max(self.budget_us // 10_000, 1), 16)
 
 
 def parse_entrant(text: str) -> Entrant:
@@ -70,29 +58,15 @@ def parse_entrant(text: str) -> Entrant:
     if spec in ("random", "greedy"):
         return Entrant(name, spec, "random" if spec == "random" else "greedy")
     if kind == "search" and colon:
-        budget_us, depth = _search_budget(argument, spec)
-        return Entrant(name, spec, "search", budget_us=budget_us, depth=depth)
+        return Entrant(name, spec, "search", plan=parse_plan(argument, spec))
     if kind == "policy":
         heated = _HEATED.fullmatch(argument)
         model, heat = (heated[1], float(heated[2])) if heated else (argument, None)
         return Entrant(name, spec, "policy", model=model, temperature=heat)
     if kind == "hybrid" and colon:
         model, colon, budget = argument.rpartition(":")
-        budget_us, depth = _search_budget(budget, spec)
-        return Entrant(name, spec, "hybrid", model=model, budget_us=budget_us, depth=depth)
+        return Entrant(name, spec, "hybrid", model=model, plan=parse_plan(budget, spec))
     raise PlayerError(f"player {text!r}: {_EXPECTED}")
-
-
-def _search_budget(text: str, spec: str) -> tuple[int, int]:
-    by_depth = re.fullmatch(r"depth=(\d{1,2})", text)
-    if by_depth and 1 <= int(by_depth[1]) <= MAX_DEPTH:
-        return UNLIMITED_US, int(by_depth[1])
-    if re.fullmatch(r"\d+(\.\d+)?", text) and 1 <= float(text) <= 60_000:
-        return round(float(text) * 1000), MAX_DEPTH
-    raise PlayerError(
-        f"player {spec}: expected a search of 1 to 60000 milliseconds, or of depth=1 to "
-        f"depth={MAX_DEPTH} turns, found {text!r}"
-    )
 
 
 def parse_entrants(texts: Sequence[str]) -> list[Entrant]:

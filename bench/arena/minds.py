@@ -61,10 +61,8 @@ class Minds:
         if entrant.kind == "greedy":
             return greedy_move(state, seat, ask.key)
         found = None
-        if ask.searcher is not None:
-            found = ask.searcher.search(
-                state, seat, budget_us=entrant.budget_us, max_depth=entrant.depth
-            )
+        if ask.searcher is not None and entrant.plan is not None:
+            found = entrant.plan.search(ask.searcher, state, seat)
             if entrant.kind == "search":
                 return found.best
         legal, safe = state.legal_mask(seat), state.safe_mask(seat)

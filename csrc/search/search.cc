@@ -1,29 +1,35 @@
 #include "search.h"
 
+#include <tuple>
+
 #include "tree.h"
 
 namespace snakekit {
 
+namespace {
+
+// What a search on one kind of board keeps for the next.
+template <class T>
+struct Workspace {
+  Heuristics<T> heuristics;
+  std::vector<Undo<T>> undo = std::vector<Undo<T>>(kMaxDepth + 2);
+};
+
+}  // namespace
+
 struct Searcher::Memory {
   explicit Memory(int table_mb) : table(table_mb) {}
 
-  Table table;
-  Heuristics heuristics;
-  std::vector<Undo<Small>> undo_small;
-  std::vector<Undo<Large>> undo_large;  // made when a large board is first searched
-
+  // Made when a board of that kind is first searched.
   template <class T>
-  std::vector<Undo<T>>& undo() {
-    auto& v = [this]() -> std::vector<Undo<T>>& {
-      if constexpr (std::is_same_v<T, Small>) {
-        return undo_small;
-      } else {
-        return undo_large;
-      }
-    }();
-    v.resize(kMaxDepth + 2);
-    return v;
+  Workspace<T>& workspace() {
+    auto& w = std::get<std::unique_ptr<Workspace<T>>>(workspaces);
+    if (!w) w = std::make_unique<Workspace<T>>();
+    return *w;
   }
+
+  Table table;
+  std::tuple<std::unique_ptr<Workspace<Small>>, std::unique_ptr<Workspace<Large>>> workspaces;
 };
 
 Searcher::Searcher(int table_mb, const EvalWeights& weights)
@@ -34,9 +40,10 @@ template <class T>
 SearchResult Searcher::search(const State<T>& state, int seat, const Limits& limits) {
   cancelled_.store(false, std::memory_order_relaxed);
   memory_->table.next_generation();
-  memory_->heuristics = Heuristics{};
-  return Tree<T>(state, seat, limits, weights_, memory_->table, memory_->heuristics,
-                 memory_->undo<T>(), cancelled_)
+  auto& work = memory_->workspace<T>();
+  work.heuristics.renew();
+  return Tree<T>(state, seat, limits, weights_, memory_->table, work.heuristics, work.undo,
+                 cancelled_)
       .run();
 }
 

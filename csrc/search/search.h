@@ -24,15 +24,19 @@ inline constexpr int kProofMargin = 200;  // |score| > kWinScore - this means de
 inline constexpr int kMaxDepth = 100;     // turns
 
 enum class Label : std::uint8_t { kNone, kWin, kLoss };
-enum class Stop : std::uint8_t { kDepth, kTime, kProved, kSingle, kCancelled, kNodes };
+// Why a search ended: kEnough when another iteration could not finish or would not matter.
+enum class Stop : std::uint8_t { kDepth, kTime, kNodes, kEnough, kProved, kSingle, kCancelled };
 enum class Proof : std::uint8_t { kSound, kArticle };
 
 struct Limits {
-  std::int64_t budget_us = 0;  // 0: no limit in time
-  std::int64_t max_nodes = 0;  // 0: no limit; the first iteration always completes
+  std::int64_t budget_us = 0;  // hard limit in time, 0: none
+  std::int64_t max_nodes = 0;  // hard limit in positions, 0: none
   int max_depth = kMaxDepth;
   Proof proof = Proof::kSound;
   bool far_pruning = true;
+  bool early_stop = true;     // ends before the hard limit where the rest would be of no use
+  bool selective = false;     // late moves are searched less deep at first
+  bool exact_scores = false;  // of all root moves; otherwise those of worse moves are upper bounds
   std::array<float, kMoves> priors{};  // orders the root; all equal means unknown
 };
 
@@ -40,6 +44,7 @@ struct SearchResult {
   int best = kUp;
   std::array<bool, kMoves> searched{};
   std::array<int, kMoves> score{};
+  std::array<bool, kMoves> exact{};  // else the score is an upper bound
   std::array<Label, kMoves> label{};
   std::array<int, kMoves> distance{};  // turns to the proved end
   int depth = 0;                       // full turns completed

@@ -1,58 +1,102 @@
-// Transposition table: buckets of two, the deeper or newer entry is kept.
+// Transposition table, shared by the threads of one search: lock-free, and torn entries are misses.
 #pragma once
 
+#include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
+#include <memory>
 
 namespace snakekit {
 
 enum class Bound : std::uint8_t { kNone, kUpper, kLower, kExact };
 
 struct Entry {
-  std::uint64_t key = 0;
   std::int16_t score = 0;
   std::uint16_t reply = 0;  // joint reply that refuted the move, two bits a seat
   std::uint8_t depth = 0;
-  Bound bound = Bound::kNone;
-  std::uint8_t generation = 0;
   std::uint8_t move = 0;
+  Bound bound = Bound::kNone;
 };
-static_assert(sizeof(Entry) == 16);
 
 class Table {
  public:
   explicit Table(int megabytes) {
-    std::size_t n = 1024;
-    while (n * 2 * sizeof(Entry) <= static_cast<std::size_t>(megabytes) << 20) n *= 2;
-    entries_.resize(n);
-    mask_ = n - 2;
+    std::size_t n = 256;
+    while (n * 2 * sizeof(Bucket) <= static_cast<std::size_t>(megabytes) << 20) n *= 2;
+    buckets_ = std::make_unique<Bucket[]>(n);
+    mask_ = n - 1;
   }
 
+  // Entries of earlier searches stay usable and are the first to be replaced.
   void next_generation() { ++generation_; }
 
-  [[nodiscard]] const Entry* find(std::uint64_t key) const {
-    const Entry* e = &entries_[key & mask_];
-    if (e[0].key == key && e[0].bound != Bound::kNone) return &e[0];
-    if (e[1].key == key && e[1].bound != Bound::kNone) return &e[1];
-    return nullptr;
+  [[nodiscard]] bool find(std::uint64_t key, Entry& out) const {
+    for (const Slot& slot : buckets_[key & mask_]) {
+      const auto data = slot.data.load(std::memory_order_relaxed);
+      if ((slot.check.load(std::memory_order_relaxed) ^ data) != key || data == 0) continue;
+      out = unpack(data);
+      return true;
+    }
+    return false;
   }
 
-  void store(Entry fresh) {
-    fresh.generation = generation_;
-    Entry* e = &entries_[fresh.key & mask_];
-    if (e[0].key != fresh.key && (e[1].key == fresh.key || worth(e[1]) < worth(e[0]))) ++e;
-    *e = fresh;
+  // Two tiers: the deepest entries of this generation keep their slots, and one slot takes
+  // whatever comes, since most of what is asked for again is recent.
+  void store(std::uint64_t key, const Entry& e) {
+    Bucket& bucket = buckets_[key & mask_];
+    Slot* chosen = &bucket[kSlots - 1];
+    int least = e.depth + 1;
+    for (int i = 0; i < kSlots; ++i) {
+      const auto data = bucket[i].data.load(std::memory_order_relaxed);
+      if ((bucket[i].check.load(std::memory_order_relaxed) ^ data) == key) {
+        chosen = &bucket[i];
+        break;
+      }
+      if (i < kSlots - 1 && worth(data) < least) {
+        least = worth(data);
+        chosen = &bucket[i];
+      }
+    }
+    const auto data = pack(e);
+    chosen->check.store(key ^ data, std::memory_order_relaxed);
+    chosen->data.store(data, std::memory_order_relaxed);
   }
+
+  void prefetch(std::uint64_t key) const { __builtin_prefetch(&buckets_[key & mask_]); }
 
  private:
-  [[nodiscard]] int worth(const Entry& e) const {
-    if (e.bound == Bound::kNone) return -1;
-    return e.depth + (e.generation == generation_ ? 64 : 0);
-  }
+  static constexpr int kSlots = 4;
+  // The key is stored xor the data, so that halves from two writers do not match any key.
+  struct Slot {
+    std::atomic<std::uint64_t> check{0};
+    std::atomic<std::uint64_t> data{0};
+  };
+  struct alignas(64) Bucket : std::array<Slot, kSlots> {};
 
-  std::vector<Entry> entries_;
-  std::size_t mask_;
+  [[nodiscard]] std::uint64_t pack(const Entry& e) const {
+    return std::uint64_t{static_cast<std::uint16_t>(e.score)} | std::uint64_t{e.reply} << 16 |
+           std::uint64_t{e.depth} << 32 | std::uint64_t{e.move} << 40 |
+           static_cast<std::uint64_t>(e.bound) << 44 | std::uint64_t{generation_} << 48;
+  }
+  static Entry unpack(std::uint64_t d) {
+    Entry e;
+    e.score = static_cast<std::int16_t>(d & 0xffff);
+    e.reply = static_cast<std::uint16_t>(d >> 16);
+    e.depth = static_cast<std::uint8_t>(d >> 32);
+    e.move = static_cast<std::uint8_t>((d >> 40) & 15);
+    e.bound = static_cast<Bound>((d >> 44) & 15);
+    return e;
+  }
+  [[nodiscard]] int worth(std::uint64_t d) const {
+    if (d == 0) return -1;
+    const bool current = static_cast<std::uint8_t>(d >> 48) == generation_;
+    return static_cast<std::uint8_t>(d >> 32) + (current ? 0 : -kMaxAge);
+  }
+  static constexpr int kMaxAge = 256;
+
+  std::unique_ptr<Bucket[]> buckets_;
+  std::size_t mask_ = 0;
   std::uint8_t generation_ = 0;
 };
 

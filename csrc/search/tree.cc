@@ -5,24 +5,21 @@ namespace snakekit {
 namespace {
 
 constexpr int kClockEvery = 64;  // nodes between looks at the clock
+constexpr int kReduceFrom = 3;   // turns left, from where late moves are first searched less deep
 
 // Decided scores count turns from the root in the tree and from the position in the table.
 int to_table(int score, int ply) {
-  if (score > kWinScore - kProofMargin) return score + ply;
-  if (score < kProofMargin - kWinScore) return score - ply;
-  return score;
+  return is_win(score) ? score + ply : is_loss(score) ? score - ply : score;
 }
 int from_table(int score, int ply) {
-  if (score > kWinScore - kProofMargin) return score - ply;
-  if (score < kProofMargin - kWinScore) return score + ply;
-  return score;
+  return is_win(score) ? score - ply : is_loss(score) ? score + ply : score;
 }
 
 }  // namespace
 
 template <class T>
 Tree<T>::Tree(const State<T>& root, int us, const Limits& limits, const EvalWeights& weights,
-              Table& table, Heuristics& heuristics, std::vector<Undo<T>>& undo,
+              Table& table, Heuristics<T>& heuristics, std::vector<Undo<T>>& undo,
               const std::atomic<bool>& cancelled)
     : s_(root),
       us_(us),
@@ -32,24 +29,21 @@ Tree<T>::Tree(const State<T>& root, int us, const Limits& limits, const EvalWeig
       heuristics_(heuristics),
       undo_(undo),
       cancelled_(cancelled),
-      begin_(Clock::now()) {
-  deadline_ = limits.budget_us > 0 ? begin_ + std::chrono::microseconds(limits.budget_us)
-                                   : Clock::time_point::max();
+      budget_(limits) {
   std::array<int, kMaxAlive> others{};
   int n = 0;
-  const auto [hx, hy] = s_.geo->point(s_.head(us));
-  std::array<int, T::kSnakes> distance{};
   for (int i = 0; i < s_.seats; ++i) {
-    if (i == us || !s_.alive(i)) continue;
-    const auto [x, y] = s_.geo->point(s_.head(i));
-    distance[i] = std::abs(x - hx) + std::abs(y - hy);
-    others[n++] = i;
+    if (i != us && s_.alive(i)) others[n++] = i;
   }
   std::stable_sort(others.begin(), others.begin() + n,
-                   [&](int a, int b) { return distance[a] < distance[b]; });
+                   [&](int a, int b) { return head_distance(a) < head_distance(b); });
   contested_ = n > 0;
   num_active_ = std::min(n, 4);  // four moves each: at most 256 joint replies
   complete_ = num_active_ == n;
+  // Against several opponents those too far away to meet us follow their best habit. Proofs do not
+  // rely on it; the plain rule would, so there all are followed.
+  far_pruning_ = limits.far_pruning && num_active_ > 1 && limits.proof == Proof::kSound;
+  exact_scores_ = limits.exact_scores || limits.proof == Proof::kArticle;
   idle_.fill(kInvalidMove);
   for (int i = 0; i < num_active_; ++i) active_[i] = others[i];
   salt_ =
@@ -57,6 +51,7 @@ Tree<T>::Tree(const State<T>& root, int us, const Limits& limits, const EvalWeig
             10'000ULL * static_cast<std::uint64_t>(s_.geo->height));
   salt_ ^= mix64((s_.rules.wrapped ? 1U : 0U) + (s_.rules.constrictor ? 2U : 0U) +
                  (s_.rules.solo ? 4U : 0U) + (complete_ ? 8U : 0U) + (contested_ ? 16U : 0U) +
+                 (far_pruning_ ? 32U : 0U) + (limits.selective ? 64U : 0U) +
                  (static_cast<std::uint64_t>(s_.rules.hazard_damage + 2000) << 8));
 }
 
@@ -72,9 +67,9 @@ template <class T>
 bool Tree<T>::out_of_time() {
   if (stopped_) return true;
   if (!may_stop_) return false;
-  if (limits_.max_nodes > 0 && nodes_ >= limits_.max_nodes) return stopped_ = true;
-  if (nodes_ % kClockEvery != 0) return false;
-  stopped_ = cancelled_.load(std::memory_order_relaxed) || Clock::now() >= deadline_;
+  stopped_ =
+      budget_.out_of_nodes(nodes_) ||
+      (nodes_ % kClockEvery == 0 && (cancelled_.load(std::memory_order_relaxed) || budget_.late()));
   return stopped_;
 }
 
@@ -154,17 +149,40 @@ void Tree<T>::list_replies(ReplyList& out, bool safe_only, std::uint16_t first,
 }
 
 template <class T>
-int Tree<T>::min_reply(int move, int depth, int alpha, int beta, int ply,
-                       std::uint16_t& refutation) {
+void Tree<T>::credit(std::uint16_t reply, int depth) {
+  for (int k = 0; k < num_active_; ++k) {
+    if (s_.alive(active_[k]))
+      heuristics_.history[1][s_.head(active_[k])][(reply >> (2 * k)) & 3] += depth * depth;
+  }
+}
+
+// A reply after the first: shown not to be worse for us by a null window, or searched in full.
+template <class T>
+int Tree<T>::next_reply(int depth, int alpha, int worst, int ply) {
+  if (limits_.selective && depth >= kReduceFrom && worst - alpha == 1) {
+    const int v = max_node(depth - 1, worst - 1, worst, ply);
+    if (v >= worst || stopped_) return v;
+  }
+  if (worst - alpha > 1) {
+    const int v = max_node(depth, worst - 1, worst, ply);
+    if (v >= worst || v <= alpha || stopped_) return v;
+  }
+  return max_node(depth, alpha, worst, ply);
+}
+
+template <class T>
+int Tree<T>::min_node(int move, int depth, int alpha, int beta, int ply,
+                      std::uint16_t& refutation) {
   ReplyList replies;
-  // Against several opponents those too far away to meet us follow their best habit. Proofs do not
-  // rely on it; the plain rule would, so there all are followed.
-  const bool prune = limits_.far_pruning && num_active_ > 1 && limits_.proof == Proof::kSound;
-  list_replies(replies, true, refutation, prune ? depth : 0);
+  auto& usual = heuristics_.reply[place() * kMoves + move];
+  if (refutation == kNoReply)
+    refutation = static_cast<std::uint16_t>(heuristics_.recall(usual, kNoReply));
+  list_replies(replies, true, refutation, far_pruning_ ? depth : 0);
   int worst = kWinScore;
   for (int i = 0; i < replies.count; ++i) {
     make(move, replies.code[i], ply);
-    const int v = alpha_beta(depth - 1, alpha, std::min(beta, worst), ply + 1);
+    const int v = i == 0 ? max_node(depth - 1, alpha, beta, ply + 1)
+                         : next_reply(depth - 1, alpha, std::min(beta, worst), ply + 1);
     unmake(ply);
     if (stopped_) return worst;
     if (v < worst) {
@@ -172,19 +190,32 @@ int Tree<T>::min_reply(int move, int depth, int alpha, int beta, int ply,
       refutation = replies.code[i];
     }
     if (worst <= alpha) {
-      heuristics_.killer_reply[ply] = refutation;
-      for (int k = 0; k < num_active_; ++k) {
-        if (s_.alive(active_[k]))
-          heuristics_.history[1][s_.head(active_[k])][(refutation >> (2 * k)) & 3] += depth * depth;
-      }
+      credit(refutation, depth);
+      heuristics_.keep(usual, refutation);
       break;
     }
   }
   return worst;
 }
 
+// A move after the first: shown not to be better by a null window, at first less deep, or searched
+// in full.
 template <class T>
-int Tree<T>::alpha_beta(int depth, int alpha, int beta, int ply) {
+int Tree<T>::next_move(int move, int depth, int alpha, int beta, int ply,
+                       std::uint16_t& refutation) {
+  if (limits_.selective && depth >= kReduceFrom) {
+    const int v = min_node(move, depth - 1, alpha, alpha + 1, ply, refutation);
+    if (v <= alpha || stopped_) return v;
+  }
+  if (beta - alpha > 1) {
+    const int v = min_node(move, depth, alpha, alpha + 1, ply, refutation);
+    if (v <= alpha || v >= beta || stopped_) return v;
+  }
+  return min_node(move, depth, alpha, beta, ply, refutation);
+}
+
+template <class T>
+int Tree<T>::max_node(int depth, int alpha, int beta, int ply) {
   switch (outcome()) {
     case Outcome::kLoss:
       return ply - kWinScore;
@@ -199,25 +230,27 @@ int Tree<T>::alpha_beta(int depth, int alpha, int beta, int ply) {
   if (depth <= 0 || ply >= kMaxDepth) return evaluate(s_, us_, weights_);
   const auto k = key(0);
   int tt_move = -1;
-  std::uint16_t tt_reply = heuristics_.killer_reply[ply];
-  if (const Entry* e = table_.find(k)) {
-    const int score = from_table(e->score, ply);
-    const bool deep_enough = e->depth >= depth || is_decided(score);
-    const bool usable = e->bound == Bound::kExact || (e->bound == Bound::kLower && score >= beta) ||
-                        (e->bound == Bound::kUpper && score <= alpha);
+  std::uint16_t tt_reply = kNoReply;
+  if (Entry e; table_.find(k, e)) {
+    const int score = from_table(e.score, ply);
+    const bool deep_enough = e.depth >= depth || is_decided(score);
+    const bool usable = e.bound == Bound::kExact || (e.bound == Bound::kLower && score >= beta) ||
+                        (e.bound == Bound::kUpper && score <= alpha);
     if (deep_enough && usable) return score;
-    tt_move = e->move;
-    tt_reply = e->reply;
+    tt_move = e.move;
+    tt_reply = e.reply;
   }
   std::array<int, kMoves> moves;
-  const int n = order_moves(moves, tt_move);
+  auto& usual = heuristics_.move[place()];
+  const int n = order_moves(moves, tt_move >= 0 ? tt_move : heuristics_.recall(usual, -1));
   const int alpha_before = alpha;
   int best = -kWinScore;
   int best_move = moves[0];
   std::uint16_t best_reply = tt_reply;
   for (int i = 0; i < n; ++i) {
-    std::uint16_t reply = tt_reply;
-    const int v = min_reply(moves[i], depth, alpha, beta, ply, reply);
+    std::uint16_t reply = moves[i] == tt_move ? tt_reply : kNoReply;
+    const int v = i == 0 ? min_node(moves[i], depth, alpha, beta, ply, reply)
+                         : next_move(moves[i], depth, alpha, beta, ply, reply);
     if (stopped_) return alpha;
     if (v > best) {
       best = v;
@@ -228,141 +261,15 @@ int Tree<T>::alpha_beta(int depth, int alpha, int beta, int ply) {
     if (alpha >= beta) break;
   }
   heuristics_.history[0][s_.head(us_)][best_move] += depth * depth;
+  heuristics_.keep(usual, best_move);
   Entry e;
-  e.key = k;
   e.score = static_cast<std::int16_t>(to_table(best, ply));
   e.depth = static_cast<std::uint8_t>(depth);
   e.move = static_cast<std::uint8_t>(best_move);
   e.reply = best_reply;
   e.bound = best >= beta ? Bound::kLower : (best > alpha_before ? Bound::kExact : Bound::kUpper);
-  table_.store(e);
+  table_.store(k, e);
   return best;
-}
-
-template <class T>
-bool Tree<T>::search_root(int depth, SearchResult& r) {
-  std::array<int, kMoves> score{};
-  for (int i = 0; i < root_count_; ++i) {
-    const int m = root_order_[i];
-    std::uint16_t reply = heuristics_.killer_reply[0];
-    score[m] = min_reply(m, depth, -kWinScore, kWinScore, 0, reply);
-    if (stopped_) return false;
-  }
-  for (int i = 0; i < root_count_; ++i) {
-    const int m = root_order_[i];
-    r.searched[m] = true;
-    r.score[m] = score[m];
-  }
-  std::stable_sort(root_order_.begin(), root_order_.begin() + root_count_,
-                   [&](int a, int b) { return score[a] > score[b]; });
-  r.depth = depth;
-  return true;
-}
-
-template <class T>
-std::optional<Stop> Tree<T>::settled(const SearchResult& r) const {
-  const bool proves = limits_.proof == Proof::kSound && complete_ && contested_;
-  bool all_lost = true;
-  bool all_known = true;
-  for (int i = 0; i < root_count_; ++i) {
-    const int m = root_order_[i];
-    if (r.label[m] == Label::kWin) return Stop::kProved;
-    all_lost &= r.label[m] == Label::kLoss;
-    // A pessimistic loss that is not proved yet may be told from a proved one by looking deeper.
-    all_known &= r.label[m] != Label::kNone || r.score[m] == kDrawScore ||
-                 (!proves && is_decided(r.score[m]));
-  }
-  if (all_lost) return Stop::kProved;
-  return all_known ? std::optional(Stop::kDepth) : std::nullopt;
-}
-
-template <class T>
-SearchResult Tree<T>::run() {
-  SearchResult r;
-  int mask = legal_mask(s_, us_);
-  if (mask == 0) mask = (1 << kMoves) - 1;
-  const int safe = safe_mask(s_, us_);
-  for (int m = 0; m < kMoves; ++m) {
-    if ((mask >> m) & 1) root_order_[root_count_++] = m;
-  }
-  std::stable_sort(root_order_.begin(), root_order_.begin() + root_count_, [&](int a, int b) {
-    const int sa = (safe >> a) & 1;
-    const int sb = (safe >> b) & 1;
-    return sa != sb ? sa > sb : limits_.priors[a] > limits_.priors[b];
-  });
-  r.best = root_order_[0];
-  r.stopped = Stop::kDepth;
-  for (int depth = 1; depth <= std::min(limits_.max_depth, kMaxDepth - 1); ++depth) {
-    const auto nodes_before = nodes_;
-    if (!search_root(depth, r)) break;
-    may_stop_ = true;
-    if (limits_.proof == Proof::kArticle) {
-      label_article(r);
-    } else if (complete_ && contested_) {
-      // Proofs may cost as much again as the iteration that made them look possible.
-      proof_limit_ = nodes_ + std::max<std::int64_t>(4000, nodes_ - nodes_before);
-      prove(depth, r);
-    }
-    if (const auto end = settled(r)) {
-      r.stopped = *end;
-      break;
-    }
-    if (std::popcount(static_cast<unsigned>(safe)) == 1 && limits_.budget_us > 0) {
-      r.stopped = Stop::kSingle;
-      break;
-    }
-    if (stopped_ || cancelled_.load(std::memory_order_relaxed) || Clock::now() >= deadline_) {
-      stopped_ = true;
-      break;
-    }
-  }
-  if (stopped_) {
-    const bool spent = limits_.max_nodes > 0 && nodes_ >= limits_.max_nodes;
-    r.stopped = cancelled_.load(std::memory_order_relaxed) ? Stop::kCancelled
-                                                           : (spent ? Stop::kNodes : Stop::kTime);
-  }
-  choose(r);
-  principal_variation(r);
-  r.nodes = nodes_;
-  r.seconds = std::chrono::duration<double>(Clock::now() - begin_).count();
-  return r;
-}
-
-template <class T>
-void Tree<T>::choose(SearchResult& r) const {
-  const auto better = [&](int a, int b) {
-    const auto rank = [&](int m) {
-      return r.label[m] == Label::kWin ? 2 : (r.label[m] == Label::kLoss ? 0 : 1);
-    };
-    if (rank(a) != rank(b)) return rank(a) > rank(b);
-    if (rank(a) == 2 && r.distance[a] != r.distance[b]) return r.distance[a] < r.distance[b];
-    if (rank(a) == 0 && r.distance[a] != r.distance[b]) return r.distance[a] > r.distance[b];
-    return r.score[a] > r.score[b];
-  };
-  r.best = root_order_[0];
-  for (int i = 1; i < root_count_; ++i) {
-    if (better(root_order_[i], r.best)) r.best = root_order_[i];
-  }
-}
-
-template <class T>
-void Tree<T>::principal_variation(SearchResult& r) {
-  r.pv.assign(1, r.best);
-  int ply = 0;
-  std::uint16_t reply = 0;
-  // The table holds the answer to our move only one turn later, so the first reply is searched
-  // again at the cheapest depth.
-  may_stop_ = false;
-  stopped_ = false;
-  min_reply(r.best, 1, -kWinScore, kWinScore, 0, reply);
-  make(r.best, reply, ply++);
-  while (ply < r.depth && outcome() == Outcome::kOpen) {
-    const Entry* e = table_.find(key(0));
-    if (e == nullptr || e->depth == 0) break;
-    r.pv.push_back(e->move);
-    make(e->move, e->reply, ply++);
-  }
-  while (ply > 0) unmake(--ply);
 }
 
 template class Tree<Small>;

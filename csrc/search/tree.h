@@ -1,26 +1,24 @@
-// The tree itself: one object per search, nothing allocated below the root.
+// The tree itself: one object per search and thread, nothing allocated below the root.
 #pragma once
 
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <vector>
 
 #include "../rules.h"
+#include "budget.h"
 #include "evaluate.h"
 #include "search.h"
 #include "table.h"
 
 namespace snakekit {
 
-inline bool is_decided(int score) {
-  return score > kWinScore - kProofMargin || score < kProofMargin - kWinScore;
-}
-
-using Clock = std::chrono::steady_clock;
+inline bool is_win(int score) { return score > kWinScore - kProofMargin; }
+inline bool is_loss(int score) { return score < kProofMargin - kWinScore; }
+inline bool is_decided(int score) { return is_win(score) || is_loss(score); }
 
 // Joint replies tried exhaustively up to this many; beyond it the farthest opponents go straight
 // on.
@@ -31,74 +29,132 @@ struct ReplyList {
   int count = 0;
 };
 
+inline constexpr std::uint16_t kNoReply = 0xffff;
+
+// What was good elsewhere in the tree, to order moves by.
+template <class T>
 struct Heuristics {
   // How often a move from a cell cut the tree, for us and for the others.
-  std::array<std::array<std::array<int, kMoves>, Large::kCodes>, 2> history{};
-  std::array<std::uint16_t, kMaxDepth + 2> killer_reply{};
+  std::array<std::array<std::array<int, kMoves>, T::kCodes>, 2> history{};
+
+  // By the cells of our head and of the nearest opponent's: our last best move, and the reply that
+  // last refuted each move. Each is an answer below the generation that it belongs to.
+  static constexpr int kPlaces = 1 << 13;
+  std::array<std::uint16_t, kPlaces> move{};
+  std::array<std::uint16_t, kPlaces * kMoves> reply{};
+  std::uint16_t generation = 0;
+
+  // Begins a search, which does not depend on earlier ones. The large tables need no clearing.
+  void renew() {
+    history = {};
+    if (++generation < 256) return;
+    *this = Heuristics{};
+    generation = 1;
+  }
+  [[nodiscard]] int recall(std::uint16_t stored, int otherwise) const {
+    return stored >> 8 == generation ? stored & 255 : otherwise;
+  }
+  void keep(std::uint16_t& stored, int answer) const {
+    stored = static_cast<std::uint16_t>(generation << 8 | answer);
+  }
 };
 
 template <class T>
 class Tree {
  public:
   Tree(const State<T>& root, int us, const Limits& limits, const EvalWeights& weights, Table& table,
-       Heuristics& heuristics, std::vector<Undo<T>>& undo, const std::atomic<bool>& cancelled);
+       Heuristics<T>& heuristics, std::vector<Undo<T>>& undo, const std::atomic<bool>& cancelled);
 
   SearchResult run();
 
  private:
   enum class Outcome { kWin, kLoss, kDraw, kOpen };
 
+  struct RootMove {
+    int move = 0;
+    int score = -kWinScore;
+    bool exact = false;
+    Label label = Label::kNone;
+    int distance = 0;
+    int no_loss = 0;  // turns within which no loss is proved
+    int no_win = 0;
+  };
+
   [[nodiscard]] Outcome outcome() const;
   bool out_of_time();
   void make(int move, std::uint16_t reply, int ply);
   void unmake(int ply) { snakekit::unmake(s_, undo_[ply]); }
 
-  int alpha_beta(int depth, int alpha, int beta, int ply);
-  int min_reply(int move, int depth, int alpha, int beta, int ply, std::uint16_t& refutation);
+  int max_node(int depth, int alpha, int beta, int ply);
+  int min_node(int move, int depth, int alpha, int beta, int ply, std::uint16_t& refutation);
+  int next_move(int move, int depth, int alpha, int beta, int ply, std::uint16_t& refutation);
+  int next_reply(int depth, int alpha, int worst, int ply);
+  void credit(std::uint16_t reply, int depth);
+  int order_moves(std::array<int, kMoves>& out, int tt_move) const;
+  // `near_only`: turns within which an opponent must be able to meet us, or it plays one move only.
+  void list_replies(ReplyList& out, bool safe_only, std::uint16_t first, int near_only = 0) const;
+  [[nodiscard]] int head_distance(int seat) const;
+  // Where the heads are, as an index into Heuristics.
+  [[nodiscard]] int place() const {
+    const int nearest = num_active_ > 0 ? s_.head(active_[0]) : 0;
+    return (s_.head(us_) * 127 + nearest) & (Heuristics<T>::kPlaces - 1);
+  }
+
+  // proofs.cc
   bool proved_loss(int depth, int ply);
   bool proved_win(int depth, int ply);
   bool all_replies_lose(int move, int depth);
   bool all_replies_win(int move, int depth);
   bool every_move_loses(std::uint16_t reply, int depth, int ply);
   bool every_reply_wins(int move, int depth, int ply);
-
-  int order_moves(std::array<int, kMoves>& out, int tt_move) const;
-  // `near_only`: turns within which an opponent must be able to meet us, or it plays one move only.
-  void list_replies(ReplyList& out, bool safe_only, std::uint16_t first, int near_only = 0) const;
-  [[nodiscard]] int head_distance(int seat) const;
-  bool proof_known(std::uint64_t k, int depth, bool& result) const;
+  [[nodiscard]] std::optional<bool> proof_known(std::uint64_t k, int depth) const;
   void proof_store(std::uint64_t k, int depth, bool result);
   bool give_up();
-  [[nodiscard]] std::uint64_t key(std::uint64_t salt) const { return s_.hash() ^ salt_ ^ salt; }
+  void prove(int depth, std::int64_t iteration_nodes);
+  void prove_move(RootMove& r, int depth, bool win);
+  void label_article();
 
-  bool search_root(int depth, SearchResult& r);
-  void prove(int depth, SearchResult& r);
-  void label_article(SearchResult& r) const;
-  void choose(SearchResult& r) const;
-  void principal_variation(SearchResult& r);
+  // root.cc
+  void list_root();
+  bool search_root(int depth);
+  bool search_first(int depth);
+  bool search_later(int index, int depth);
+  void order_root(int count);
+  [[nodiscard]] bool can_prove() const {
+    return limits_.proof == Proof::kSound && complete_ && contested_;
+  }
   // Why there is nothing left to find, if so.
-  [[nodiscard]] std::optional<Stop> settled(const SearchResult& r) const;
+  [[nodiscard]] std::optional<Stop> settled() const;
+  [[nodiscard]] std::optional<Stop> after_iteration(int depth, std::int64_t nodes_before, int best);
+  [[nodiscard]] Stop hard_stop() const;
+  [[nodiscard]] int choose() const;
+  void report(SearchResult& r) const;
+  void principal_variation(SearchResult& r);
+
+  [[nodiscard]] std::uint64_t key(std::uint64_t salt) const { return s_.hash() ^ salt_ ^ salt; }
 
   State<T> s_;
   const int us_;
   const Limits limits_;
   const EvalWeights weights_;
   Table& table_;
-  Heuristics& heuristics_;
+  Heuristics<T>& heuristics_;
   std::vector<Undo<T>>& undo_;
   const std::atomic<bool>& cancelled_;
+  Budget budget_;
 
   std::array<int, kMaxAlive> active_{};
   int num_active_ = 0;
   bool complete_ = true;    // all opponents are active, so proofs may be claimed
   bool contested_ = false;  // there was an opponent at the root, so outliving all is a win
-  Moves idle_;              // what inactive opponents play
-  std::array<int, kMoves> root_order_{};
+  bool far_pruning_ = false;
+  bool exact_scores_ = false;
+  Moves idle_;  // what inactive opponents play
+  std::array<RootMove, kMoves> root_;
   int root_count_ = 0;
+  int safe_root_ = 0;  // moves of the root that are not certain death
   std::uint64_t salt_ = 0;
 
-  Clock::time_point begin_;
-  Clock::time_point deadline_;
   bool may_stop_ = false;  // the first iteration always completes
   bool stopped_ = false;
   std::int64_t nodes_ = 0;

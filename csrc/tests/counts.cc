@@ -148,8 +148,8 @@ int main(int argc, char** argv) {
     if (what == "rules") rules(games, done);
     if (what == "v1") encode(games, 1, out, done);
     if (what == "v2") encode(games, 2, out, done);
-    if (what == "search") search(games, 3, done);
-    if (what == "search4") search(games, 2, done);
+    if (what == "search") search(games, 6, done);
+    if (what == "search4") search(games, 3, done);
   }
   std::printf("%ld %ld %ld\n", done.units, done.calls, done.allocations);
   return 0;

@@ -180,6 +180,11 @@ class SearchResult:
     def distances(self) -> list[int]:
         ...
     @property
+    def exact(self) -> list[bool]:
+        """
+        Per move whether the score is its value; otherwise it is an upper bound.
+        """
+    @property
     def labels(self) -> list[str]:
         """
         Per move `win` or `loss` where it is proved, else `none`.
@@ -213,9 +218,14 @@ class Searcher:
         """
         Stops the running search, from any thread.
         """
-    def search(self, state: State, seat: int, *, budget_us: int, max_depth: int = 99, max_nodes: int = 0, priors: collections.abc.Sequence[float] | None = None, proof: str = 'sound', far_pruning: bool = True) -> SearchResult:
+    def search(self, state: State, seat: int, *, budget_us: int = 0, max_nodes: int = 0, max_depth: int = 99, priors: collections.abc.Sequence[float] | None = None, proof: str = 'sound', far_pruning: bool = True, early_stop: bool = True, selective: bool = False, exact_scores: bool = False) -> SearchResult:
         """
-        Searches until the budget (0: none), depth or nodes (0: no limit) are used up. RuntimeError when busy.
+        Searches until microseconds, positions (0: no limit) or depth in turns are used up, or
+        where `early_stop` sees that the rest of them would not change the move. Searches of
+        one thread without `budget_us` repeat exactly on a fresh Searcher.
+        
+        `priors` order the root, `selective` searches late moves less deep at first,
+        `exact_scores` searches every root move in full. RuntimeError when busy.
         """
 class Scenario:
     """

@@ -11,7 +11,7 @@ from snakekit.bench.arena.entrants import parse_entrant, parse_entrants, run_ent
 from snakekit.bench.arena.figures import kind_of
 from snakekit.bench.arena.models import CHUNK, Batcher, open_source
 from snakekit.bench.arena.store import GAMES, read_games
-from snakekit.bench.players import PlayerError
+from snakekit.bench.players import PlayerError, SearchPlan
 from snakekit.core import PLANES, State
 from snakekit.runtime.contract import ModelCard
 from snakekit.trainer import checkpoint
@@ -116,8 +116,9 @@ def test_texts_of_players() -> None:
     hot = parse_entrant("hot=policy:standard@0.5")
     assert (hot.name, hot.model, hot.temperature) == ("hot", "standard", 0.5)
     mixed = parse_entrant("hybrid::50")
-    assert (mixed.model, mixed.budget_us) == ("", 50_000)
+    assert (mixed.model, mixed.plan) == ("", SearchPlan(budget_us=50_000))
     deep = parse_entrant("hybrid:runs/a=b/step-1:depth=3")
-    assert (deep.name, deep.model, deep.depth) == (deep.spec, "runs/a=b/step-1", 3)
+    assert (deep.name, deep.model, deep.plan) == (deep.spec, "runs/a=b/step-1", SearchPlan(depth=3))
+    assert parse_entrant("search:nodes=900").plan == SearchPlan(nodes=900)
     names = [e.name for e in parse_entrants(["greedy", "greedy", "x=random", "x=random"])]
     assert names == ["greedy", "greedy#2", "x", "x#2"]

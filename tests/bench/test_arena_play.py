@@ -54,7 +54,7 @@ def play(place: Hall, jobs: Sequence[Job], threads: int = 1, parallel: int = 4) 
     return sorted(found, key=lambda record: record.game)
 
 
-SPECS = ["greedy", "random", "search:depth=1", "policy:x", "hot=policy:x@0.7", "hybrid:x:depth=1"]
+SPECS = ["greedy", "random", "search:nodes=40", "policy:x", "hot=policy:x@0.7", "hybrid:x:depth=1"]
 
 
 def test_games_do_not_depend_on_how_they_are_played() -> None:

@@ -138,6 +138,7 @@ def test_players_are_parsed() -> None:
         "search:0",
         "search:abc",
         "search:depth=0",
+        "search:nodes=0",
         "http://",
         "policy:no",
     ],

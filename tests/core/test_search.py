@@ -34,6 +34,10 @@ def fixed(state: State, seat: int, depth: int, **rest: object):
     return Searcher(1).search(state, seat, budget_us=0, max_depth=depth, **rest)
 
 
+PLAIN = {"far_pruning": False, "selective": False}
+"""Nothing is left out: what is decided within the depth is found."""
+
+
 def seats(states: Iterator[State]) -> Iterator[tuple[State, int]]:
     """One seat of each board, in turn, so that all places in the list are seen."""
     for i, state in enumerate(states):
@@ -45,12 +49,12 @@ def seats(states: Iterator[State]) -> Iterator[tuple[State, int]]:
 DEPTH = {2: 4, 3: 3, 4: 2}
 
 
-def compare_proofs(states: Iterator[State], depths: dict[int, int]) -> Counter:
+def compare_proofs(states: Iterator[State], depths: dict[int, int], **options: object) -> Counter:
     """Assert every label and count them by what was found."""
     seen: Counter = Counter()
     for state, seat in seats(states):
         n = len(state.living())
-        found = fixed(state, seat, depths[n])
+        found = fixed(state, seat, depths[n], **options)
         replies = sane_replies(state, seat)
         seen["boards", n] += 1
         for move in range(4):
@@ -83,8 +87,9 @@ def compare_proofs(states: Iterator[State], depths: dict[int, int]) -> Counter:
     return seen
 
 
-def test_proofs_hold_by_brute_force():
-    seen = compare_proofs(positions(1, 150), DEPTH)
+@pytest.mark.parametrize("selective", [False, True])
+def test_proofs_hold_by_brute_force(selective):
+    seen = compare_proofs(positions(1 + 20 * selective, 400), DEPTH, selective=selective)
     assert seen["loss", 2] > 50
     assert seen["win", 2] > 20
     assert seen["none", 2] > 50
@@ -160,15 +165,38 @@ def test_decided_scores_are_those_of_the_plain_minimax():
     for state, seat in seats(positions(6, 150)):
         for proof in ("sound", "article"):
             depth = DEPTH[len(state.living())]
-            found = fixed(state, seat, depth, proof=proof, far_pruning=False)
+            found = fixed(state, seat, depth, proof=proof, exact_scores=True, **PLAIN)
             for move, score in enumerate(found.scores):
                 if score is None:
                     continue
+                assert found.exact[move]
                 want = pessimistic(state, seat, move, found.depth)
                 assert decided_part(score) == want
                 kinds[want if want == DRAW_SCORE else (want > 0) - (want < 0)] += 1
     assert len(kinds) == 4
     assert min(kinds.values()) > 20
+
+
+def test_scores_that_are_not_exact_are_upper_bounds():
+    bounds = 0
+    for state, seat in seats(positions(7, 100)):
+        depth = DEPTH[len(state.living())]
+        plain, all_of_them = (
+            fixed(state, seat, depth, **PLAIN, exact_scores=exact) for exact in (False, True)
+        )
+        if (plain.depth, plain.labels) != (all_of_them.depth, all_of_them.labels):
+            continue  # a proof ended one of them sooner
+        for move, score in enumerate(plain.scores):
+            if score is None:
+                continue
+            truth = all_of_them.scores[move]
+            assert score == truth if plain.exact[move] else score >= truth
+            bounds += not plain.exact[move]
+        if plain.labels[plain.best] == "none":
+            open_moves = [m for m in range(4) if plain.labels[m] == "none" and plain.scores[m]]
+            best = max(all_of_them.scores[m] for m in open_moves)
+            assert all_of_them.scores[plain.best] == best
+    assert bounds > 30
 
 
 def test_the_best_move_goes_by_label_then_score():
@@ -288,21 +316,38 @@ def test_one_turn_is_searched_whatever_the_budget(snakes):
 
 
 def test_a_budget_ends_the_search():
-    found = Searcher(1).search(open_board(), 0, budget_us=20_000)
+    found = Searcher(1).search(open_board(), 0, budget_us=20_000, early_stop=False)
     assert found.stopped == "time"
     assert found.depth >= 1
     assert 0 < found.seconds < PATIENCE
-    deep = Searcher(1).search(open_board(), 0, budget_us=200_000)
+    deep = Searcher(1).search(open_board(), 0, budget_us=200_000, early_stop=False)
     assert deep.nodes > found.nodes
 
 
+def test_a_search_ends_early_where_the_rest_would_not_matter():
+    stops: Counter = Counter()
+    for state, seat in seats(positions(12, 40)):
+        searches = [
+            Searcher(1).search(state, seat, max_nodes=5000, early_stop=early)
+            for early in (True, False)
+        ]
+        stops.update(found.stopped for found in searches)
+        assert searches[0].nodes <= searches[1].nodes
+        assert searches[0].depth <= searches[1].depth
+        assert searches[0].stopped != "enough" or searches[0].nodes < 5000
+        assert searches[1].stopped != "enough"
+    assert stops["enough"] > 5
+    assert stops["nodes"] > 5
+
+
 def test_a_limit_of_nodes_ends_the_search_at_the_same_place_every_time():
-    found = [Searcher(1).search(open_board(), 0, budget_us=0, max_nodes=3000) for _ in range(2)]
+    limits = {"max_nodes": 3000, "early_stop": False}
+    found = [Searcher(1).search(open_board(), 0, **limits) for _ in range(2)]
     assert [r.stopped for r in found] == ["nodes", "nodes"]
     assert found[0].nodes == found[1].nodes
     # The line that is shown costs a few nodes more.
     assert 3000 <= found[0].nodes < 3100
-    assert fixed(open_board(), 0, found[0].depth).nodes < 3000
+    assert fixed(open_board(), 0, found[0].depth - 1).nodes < 3000
 
 
 def test_a_forced_move_does_not_use_up_the_budget():
