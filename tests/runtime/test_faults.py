@@ -56,10 +56,11 @@ async def test_a_hung_backend_is_not_waited_for_again(
         async with client.get("/healthz") as response:
             assert response.status == 200
         assert value(client, "ready") == 0
+        request_json["game"]["timeout"] = 20_000
         begun = time.perf_counter()
         assert (await send(client, "/move", request_json))[0] == 200
-        # Not the whole budget, which begins with half of 150 ms, but the time of a search.
-        assert time.perf_counter() - begun < 0.06
+        # Not the whole budget, but the time of a search.
+        assert time.perf_counter() - begun < 5
         assert value(client, "fallbacks_total", stage="policy", cause="hung") == 1
         assert value(client, "decisions_total", reason="search_no_policy") == 2
     finally:

@@ -151,8 +151,8 @@ async def test_sixteen_games_at_once_are_all_in_time(
     make_client: Any, send: Any, request_json: Any
 ) -> None:
     """The ladder in one piece: many games, little time, every answer within the timeout."""
-    client = await make_client(FAST, search_workers=1, queue_limit=4)
-    request_json["game"]["timeout"] = 300
+    client = await make_client(FAST, search_workers=1, queue_limit=4, budget_ms=10.0)
+    request_json["game"]["timeout"] = 3000
 
     async def ask(game: int) -> tuple[int, float]:
         one = {**request_json, "game": {**request_json["game"], "id": f"g{game}"}}
@@ -162,8 +162,8 @@ async def test_sixteen_games_at_once_are_all_in_time(
 
     answers = await asyncio.gather(*(ask(game) for game in range(16)))
     assert all(status == 200 for status, _ in answers)
-    assert max(seconds for _, seconds in answers) < 0.3
+    assert max(seconds for _, seconds in answers) < 3
     value = client.engine.metrics.registry.get_sample_value
     assert value("snakekit_fallbacks_total", {"stage": "search", "cause": "busy"}) == 11
-    assert 1 <= value("snakekit_search_seconds_count") <= 5
+    assert value("snakekit_search_seconds_count") == 5
     assert value("snakekit_deadline_misses_total") == 0
