@@ -240,3 +240,30 @@ def test_an_absent_package_is_named_with_the_fix(kind: str) -> None:
     words = rf"backend {kind}: {kind} is not installed; run: pip install 'snakekit\[{kind}\]'"
     with pytest.raises(BackendError, match=words):
         hide(["tensorrt", "tensorrt_rtx"], lambda: load_backend(kind))
+
+
+async def test_a_server_counts_what_two_backends_disagree_on(
+    make_client: Any, send: Any, request_json: Any
+) -> None:
+    pytest.importorskip("onnxruntime", reason="needs ONNX Runtime")
+    config = ServerConfig(
+        backend="check", check_backends=("cpu", "random"), mode="policy", batch_sizes=(1,)
+    )
+    client = await make_client(config)
+    value = client.engine.metrics.registry.get_sample_value
+    before = value("snakekit_check_positions_total")
+    status, _ = await send(client, "/move", request_json)
+    assert status == 200
+    assert value("snakekit_check_positions_total") == before + 1
+    assert value("snakekit_check_disagreements_total") == before + 1
+    labels = {"requested": "check", "actual": "CPUExecutionProvider+random", "precision": "fp32"}
+    assert value("snakekit_backend_info", labels) == 1
+
+
+@pytest.mark.parametrize("first", ["cpu", "random"])
+def test_the_card_is_that_of_the_model(first: str) -> None:
+    pytest.importorskip("onnxruntime", reason="needs ONNX Runtime")
+    pair = (first, "random" if first == "cpu" else "cpu")
+    backend, found = load_backend("check", options=BackendOptions(check_backends=pair))
+    assert found == read_card(shipped())
+    backend.close()

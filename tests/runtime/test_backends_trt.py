@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -11,7 +12,7 @@ from backend_parts import FakeCuda, FakeTensorrt, batch, card, shipped
 
 from snakekit.runtime.backends import BackendError, BackendOptions, load_backend
 from snakekit.runtime.backends.random_play import RandomBackend
-from snakekit.runtime.backends.trt import engine_file, runner
+from snakekit.runtime.backends.trt import engine_file, package, runner
 from snakekit.runtime.backends.trt.build import Built
 from snakekit.runtime.backends.trt.engine_file import (
     NOT_RUN,
@@ -248,6 +249,21 @@ def test_without_a_gpu_the_backend_says_so() -> None:
         pytest.skip("there is a GPU")
     with pytest.raises(BackendError, match=r"CUDA: cudaError.*expected a working NVIDIA GPU"):
         load_backend("tensorrt-rtx")
+
+
+def test_packages_that_cannot_be_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(package.importlib.util, "find_spec", lambda *_: object())
+
+    def missing(name: str) -> Any:
+        raise ImportError("libnvinfer.so.11: cannot open shared object file")
+
+    monkeypatch.setattr(package.importlib, "import_module", missing)
+    with pytest.raises(BackendError, match=r"tensorrt cannot be loaded \(libnvinfer\.so\.11"):
+        package.load_package("tensorrt")
+    old = SimpleNamespace(__version__="8.6.1")
+    monkeypatch.setattr(package.importlib, "import_module", lambda name: old)
+    with pytest.raises(BackendError, match=r"tensorrt 8\.6\.1 is too old, expected 10 or newer"):
+        package.load_package("tensorrt")
 
 
 @pytest.mark.slow

@@ -173,6 +173,25 @@ def test_a_file_that_is_no_model(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("cut", "words"), [(True, "cut short after"), (False, "model card schema 2, this version")]
+)
+def test_a_cut_file_and_one_of_the_future(
+    tmp_path: Path, capfd: Any, cut: bool, words: str
+) -> None:
+    pytest.importorskip("onnxruntime", reason="needs ONNX Runtime")
+    blob = find_model(None).read_bytes()
+    later = blob.replace(b'"schema":1', b'"schema":2')
+    path = tmp_path / "m.onnx"
+    path.write_bytes(blob[: len(blob) // 2] if cut else later)
+    arguments = ["--host", "127.0.0.1", "--port", "0", "--no-metrics", "--model", str(path)]
+    assert main(["serve", *arguments]) == 2
+    output, error = capfd.readouterr()
+    assert output == ""
+    assert words in error
+    assert len(error.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
     ("changes", "part"),
     [
         ({"encoder": 99}, "made for encoder version 99, this program has"),
