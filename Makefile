@@ -8,12 +8,13 @@ BACKEND := $(if $(shell command -v nvidia-smi 2>/dev/null),gpu,cpu)
 SOURCES := pyproject.toml CMakeLists.txt $(wildcard csrc/*.cc csrc/*.h csrc/search/*.cc csrc/search/*.h)
 PIP     := $(BIN)/pip --disable-pip-version-check --quiet
 
-.PHONY: help serve demo test slow check audit fmt bench clean
+.PHONY: help serve demo test slow check audit fmt bench gpu clean
 help:
 	@echo "make serve   serve the shipped model on port $(PORT)"
 	@echo "make demo    watch one game of the served snake against built-in players"
 	@echo "make test    run the tests           make slow   run the slow ones"
 	@echo "make check   linters, types, layers  make fmt    format sources, renew the stub"
+	@echo "make gpu     tests and benchmarks on an NVIDIA GPU"
 	@echo "make audit   known holes in packages make bench  measure this machine"
 	@echo "make clean   remove what was built"
 
@@ -72,6 +73,9 @@ fmt: $(VENV)/.check
 
 bench: $(VENV)/.test
 	$(BIN)/snakekit bench all --json build/bench.json --html build/bench.html
+
+gpu:
+	.ci/gpu.sh build/gpu
 
 clean:
 	rm -rf build dist $(VENV) .pytest_cache .mypy_cache .ruff_cache

@@ -1,6 +1,7 @@
 """Triton's folder by Triton's own definitions; engines by a real builder, where it is installed."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent import futures
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 from snakekit.export import engine, pipeline
 from snakekit.export.options import ExportConfig
 from snakekit.export.parity import GateError
+from snakekit.export.session import Session
 from snakekit.export.triton import config
 from snakekit.runtime.backends.trt.build import Built
 from snakekit.runtime.backends.trt.engine_file import read_manifest
@@ -47,6 +49,71 @@ def test_tritons_folder_is_what_triton_reads(saved: Checkpoint, tmp_path: Path) 
     awkward = msgspec.structs.replace(done.card, method='"quotes", \\ and ümlauts\n')
     again = text_format.Parse(config("x", awkward, (1, 4, 32)), model_config_pb2.ModelConfig())
     assert load_card(again.parameters[CARD_KEY].string_value, origin="x") == awkward
+
+
+@pytest.fixture
+def triton() -> Iterator[Callable[[Path], str]]:
+    """Serve a model repository by Triton's protocol; returns the address."""
+    grpc = pytest.importorskip("grpc", reason="needs tritonclient[grpc]")
+    pytest.importorskip("tritonclient.grpc", reason="needs tritonclient[grpc]")
+    from google.protobuf import text_format
+    from tritonclient.grpc import model_config_pb2, service_pb2, service_pb2_grpc
+
+    class Server(service_pb2_grpc.GRPCInferenceServiceServicer):
+        def __init__(self, folder: Path) -> None:
+            self.folder = folder
+            self.models: dict[str, Session] = {}
+
+        def ModelReady(self, request: Any, context: Any) -> Any:
+            path = self.folder / request.name / "1" / "model.onnx"
+            if path.is_file():
+                self.models[request.name] = Session(path.read_bytes())
+            return service_pb2.ModelReadyResponse(ready=path.is_file())
+
+        def ModelConfig(self, request: Any, context: Any) -> Any:
+            text = (self.folder / request.name / "config.pbtxt").read_text()
+            found = text_format.Parse(text, model_config_pb2.ModelConfig())
+            return service_pb2.ModelConfigResponse(config=found)
+
+        def ModelInfer(self, request: Any, context: Any) -> Any:
+            shape, raw = request.inputs[0].shape, request.raw_input_contents[0]
+            obs = np.frombuffer(raw, np.uint8).reshape(shape)
+            policy, value = self.models[request.model_name](obs)
+            answer = service_pb2.ModelInferResponse()
+            for name, array in (("policy", policy), ("value", value[:, None])):
+                answer.outputs.add(name=name, datatype="FP32", shape=array.shape)
+                answer.raw_output_contents.append(np.ascontiguousarray(array).tobytes())
+            return answer
+
+    server = grpc.server(futures.ThreadPoolExecutor(1))
+
+    def start(folder: Path) -> str:
+        service_pb2_grpc.add_GRPCInferenceServiceServicer_to_server(Server(folder), server)
+        port = server.add_insecure_port("127.0.0.1:0")
+        server.start()
+        return f"127.0.0.1:{port}"
+
+    yield start
+    server.stop(None).wait()
+
+
+def test_a_model_passes_its_gate_through_triton(
+    saved: Checkpoint,
+    tmp_path: Path,
+    command: Callable[..., int],
+    capsys: pytest.CaptureFixture[str],
+    triton: Callable[[Path], str],
+) -> None:
+    pipeline.export(saved, QUICK, tmp_path / "files", origin="x")
+    options = msgspec.structs.replace(QUICK, target="triton", batch=(1, 8, 32))
+    pipeline.export(saved, options, tmp_path / "repository", origin="x")
+    address = triton(tmp_path / "repository")
+    words = ("--backend", "triton", "--triton-url", address)
+    reference = ("--reference", tmp_path / "files" / "small.parity.npz")
+    assert command("--verify", "small", *words, *reference) == 0
+    assert "triton:onnxruntime" in capsys.readouterr().out
+    assert command("--verify", "other", *words, *reference) == 2
+    assert "has no model other that is ready" in capsys.readouterr().err
 
 
 class FakeEngine:
