@@ -336,40 +336,6 @@ async def paced(
     return await _timed(sample, [play(i, player) for i, player in enumerate(players)])
 
 
-async def open_loop(
-    players: list[Player], client: Client, seconds: float, *, per_second: float
-) -> Sample:
-    """Send moves at a fixed rate whatever becomes of those before; players take turns."""
-    sample = Sample()
-    begin = time.perf_counter()
-    sent = 0
-    running: set[asyncio.Task[None]] = set()
-
-    async def ask(player: Player) -> None:
-        request = await player.next_move()
-        answer, busy = await client.ask(request)
-        player.latency_ms = int(answer.latency_ms)
-        sample.count(answer, busy=busy)
-
-    while (now := time.perf_counter()) < begin + seconds:
-        due = begin + sent / per_second
-        if now < due:
-            await asyncio.sleep(due - now)
-            continue
-        sample.lag_ms.append((now - due) * 1000)
-        task = asyncio.create_task(ask(players[sent % len(players)]))
-        running.add(task)
-        task.add_done_callback(running.discard)
-        sent += 1
-        if sent % 16 == 0:
-            # A generator that lags behind must still read what the server answers.
-            await asyncio.sleep(0)
-    sample.seconds = time.perf_counter() - begin
-    if running:
-        await asyncio.wait(running)
-    return sample
-
-
 async def _timed(sample: Sample, work: list[Coroutine[Any, Any, None]]) -> Sample:
     begin = time.perf_counter()
     async with asyncio.TaskGroup() as group:

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import gc
+import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -11,6 +12,7 @@ from typing import Literal
 import aiohttp
 from prometheus_client.parser import text_string_to_metric_families
 
+from snakekit.bench.flood import Flood
 from snakekit.bench.load import (
     Client,
     Player,
@@ -18,7 +20,6 @@ from snakekit.bench.load import (
     Script,
     Target,
     closed_loop,
-    open_loop,
     paced,
 )
 from snakekit.bench.players import PlayerError
@@ -31,9 +32,9 @@ PARTS = 7
 WARM_UP = 20
 OVER = 4.0
 """Times the saturation that the overload asks for."""
-OVER_PLAYERS = 1000
+OVER_GAMES = 500
 PROBE_S = 3.0
-SETTLE_S = 3.0
+SETTLE_S = 5.0
 MARGIN_MS = 25.0
 """The server's default safety margin."""
 
@@ -148,6 +149,11 @@ class Load:
             Player(self._client, self._games, first=i, name=f"{name} {i}") for i in range(count)
         ]
 
+    async def _prepared(self) -> Iterator[bytes]:
+        """Return requests of many games, over and over, whose games have begun."""
+        players = self._players(OVER_GAMES, "overload")
+        return itertools.cycle([await player.next_move() for player in players for _ in range(4)])
+
     async def _metrics(self) -> str:
         return await scrape(self._metrics_url) if self._metrics_url else ""
 
@@ -235,12 +241,14 @@ class Load:
 
     async def overload(self, seconds: float, clients: int) -> Outcome:
         """Ask for four times what the server can answer, whatever becomes of it."""
-        players = self._players(OVER_PLAYERS, "overload")
+        requests = await self._prepared()
         some = self._players(clients, "probe")
         rate = (await closed_loop(some, self._client, PROBE_S)).per_second
         before = memory_mb(await self._metrics())
         with quiet():
-            sample = await open_loop(players, self._client, seconds, per_second=OVER * rate)
+            flood = Flood(self._client.target, requests, self._timeout_ms / 1000)
+            await flood.connect(OVER_GAMES)
+            sample = await flood.run(seconds, OVER * rate)
         self._client.close()
         await asyncio.sleep(SETTLE_S)
         after = memory_mb(await self._metrics())
