@@ -25,6 +25,7 @@ from snakekit.runtime.wire import Result
 PART, TEMPORARY = ".part", ".tmp"
 GAME, ABORTED, DECISIONS = ".jsonl", ".aborted.jsonl", ".parquet"
 _PRIVATE = 0o600
+_LONGEST_LINE = 1 << 20
 
 
 class JournalLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -85,7 +86,6 @@ class Journal:
         self.path = path
         self.size = path.stat().st_size if path.exists() else 0
         self.seen_at = seen_at
-        self.over = False
 
     def append(self, event: Event) -> None:
         """Add one request.
@@ -112,6 +112,17 @@ class Journal:
         finally:
             os.close(handle)
         self.size += len(line)
+
+
+def has_end(part: Path) -> bool:
+    """Return whether a journal's last line is the end of its game: it only waits to be finished."""
+    with part.open("rb") as file:
+        file.seek(max(0, part.stat().st_size - _LONGEST_LINE))
+        lines = file.read().splitlines()
+    try:
+        return bool(lines) and _line_decoder.decode(lines[-1]).kind == "end"
+    except msgspec.MsgspecError:
+        return False
 
 
 def _write_all(handle: int, data: bytes) -> None:

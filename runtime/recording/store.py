@@ -24,6 +24,7 @@ from snakekit.runtime.recording.journal import (
     TEMPORARY,
     Journal,
     finish,
+    has_end,
 )
 
 LONGEST_GAME = 32 << 20
@@ -72,11 +73,14 @@ class Store:
                 path.unlink()
             elif path.suffix == PART:
                 journal = Journal(path, self._clock())
+                self._bytes += journal.size
                 older = self._running.pop(_key_of(path), None)
                 if older is not None:
                     self._stuck.append(older)
-                self._running[_key_of(path)] = journal
-                self._bytes += journal.size
+                if has_end(path):
+                    self._stuck.append(journal)
+                else:
+                    self._running[_key_of(path)] = journal
             elif (stem := _stem(path)) is not None:
                 size = path.stat().st_size
                 self._finished[stem] = self._finished.get(stem, 0) + size
@@ -111,9 +115,7 @@ class Store:
         now = self._clock()
         for key in [k for k, j in self._running.items() if now - j.seen_at > self._idle]:
             self._finish(key)
-        stuck, self._stuck = self._stuck, []
-        for journal in stuck:
-            self._finish_journal(journal)
+        self._finish_stuck()
         oldest = time.time() - self._keep
         while self._finished and self._age_limit_passed(next(iter(self._finished)), oldest):
             self._evict()
@@ -122,7 +124,13 @@ class Store:
         """Finish every running game as it is and give the folder free."""
         for key in list(self._running):
             self._finish(key)
+        self._finish_stuck()
         self._lock.close()
+
+    def _finish_stuck(self) -> None:
+        stuck, self._stuck = self._stuck, []
+        for journal in stuck:
+            self._finish_journal(journal)
 
     def _finish(self, key: str) -> None:
         self._finish_journal(self._running.pop(key))

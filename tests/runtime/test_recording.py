@@ -230,8 +230,11 @@ def test_a_crash_at_any_step_of_finishing_loses_nothing(
                 pass
         store._lock.close()
         again = open_store(folder)
-        # Without its last line, if that is where it crashed, the engine would say it again.
-        again.take(events[-1])
+        again.tick()
+        if names(folder, "*.part"):
+            # It crashed while it wrote the last line.
+            assert step == 1
+            again.take(events[-1])
         again.close()
         assert whole(folder) == wanted, step
     assert step > 7
