@@ -11,6 +11,7 @@ MEASURES: dict[str, tuple[str, str]] = {
     "inference": ("snakekit.bench.inference", "models on every backend, precision and batch"),
     "search": ("snakekit.bench.search", "nodes per second, depth, time kept"),
     "server": ("snakekit.bench.server", "latency and throughput of a server"),
+    "train": ("snakekit.bench.train", "decisions learned from a second, and where time goes"),
     "all": ("snakekit.bench.everything", "all of these in one report"),
     "counts": ("snakekit.bench.counts_check", "instructions, nodes, allocations; a baseline"),
 }

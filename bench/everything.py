@@ -8,7 +8,7 @@ from msgspec import Meta
 from msgspec.structs import replace
 from rich.console import Console
 
-from snakekit.bench import inference, rules, search, server
+from snakekit.bench import inference, rules, search, server, train
 from snakekit.bench.output import Output, OutputConfig, ReportError, refuse
 from snakekit.bench.players import PlayerError
 from snakekit.bench.report import Missing, Section
@@ -16,7 +16,7 @@ from snakekit.bench.served import ServedError
 from snakekit.runtime.backends import BackendError
 from snakekit.runtime.options import OptionError, add_options, load
 
-MEASURES = ("rules", "encoder", "inference", "search", "server")
+MEASURES = ("rules", "encoder", "inference", "search", "server", "train")
 
 
 class AllConfig(OutputConfig, frozen=True, kw_only=True):
@@ -71,10 +71,12 @@ def _measures(config: AllConfig) -> dict[str, Callable[[], Section]]:
     )
     searches = search.SearchConfig(seed=config.seed)
     requests = server.ServerConfig(seed=config.seed, model=first)
+    learning = train.TrainConfig(seed=config.seed)
     if config.quick:
         core = replace(core, windows=3, seconds=0.02)
         grid = replace(grid, seconds=1.0, rounds=3, batch=(1, 8), threads=(1,))
         searches = replace(searches, positions=1, rounds=3, searches=5)
+        learning = replace(learning, channels=8, blocks=1, envs=4, steps=8, rounds=3)
         requests = replace(requests, requests=30, seconds=0.3, games=4, clients=4)
     return {
         "rules": lambda: rules.measure_rules(core),
@@ -82,6 +84,7 @@ def _measures(config: AllConfig) -> dict[str, Callable[[], Section]]:
         "inference": lambda: inference.measure(grid),
         "search": lambda: search.measure(searches),
         "server": lambda: server.measure(requests),
+        "train": lambda: train.measure(learning),
     }
 
 

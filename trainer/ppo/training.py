@@ -136,7 +136,7 @@ class Ppo:
             raise
 
     def _iterate(self, stop: Callable[[], bool], say: Say) -> dict[str, float]:
-        begun = time.perf_counter()
+        begun, worked = time.perf_counter(), time.process_time()
         rollouts = self._rollouts(stop)
         acted = time.perf_counter()
         places: Places = [rollout.place for rollout in rollouts]
@@ -164,6 +164,7 @@ class Ppo:
             "decisions_total": float(self.decisions),
             "seconds": self.seconds,
             "decisions_per_s": figures["decisions"] / spent,
+            "cpu_seconds": time.process_time() - worked,
             "act_seconds": times["act"] / len(rollouts),
             "learn_seconds": ended - learned,
             "wait_seconds": acted - begun if self.config.overlap else 0.0,

@@ -1,0 +1,112 @@
+"""`snakekit bench train`: decisions learned from a second, update included, and where time goes."""
+
+import argparse
+import statistics
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+from snakekit.bench.output import Output, OutputConfig, ReportError, progress, refuse
+from snakekit.bench.report import Missing, Result, Section, spread
+from snakekit.runtime.options import OptionError, add_options, load
+
+
+class TrainConfig(OutputConfig, frozen=True, kw_only=True):
+    """Options of `snakekit bench train`."""
+
+    net: Annotated[Literal["compact", "article"], Meta(description="architecture")] = "compact"
+    channels: Annotated[int, Meta(ge=1, le=512, description="of the compact net")] = 32
+    blocks: Annotated[int, Meta(ge=1, le=64, description="of the compact net")] = 2
+    scenario: Annotated[str, Meta(description="games, WIDTHxHEIGHTxSNAKES")] = "11x11x4"
+    envs: Annotated[int, Meta(ge=1, le=65536, description="games side by side")] = 64
+    steps: Annotated[int, Meta(ge=1, description="turns an iteration")] = 32
+    epochs: Annotated[int, Meta(ge=1, description="times that each decision is learned")] = 2
+    rounds: Annotated[int, Meta(ge=1, le=1000, description="iterations measured")] = 5
+    threads: Annotated[int, Meta(ge=0, le=256, description="of torch, 0: a core each")] = 0
+    device: Annotated[str, Meta(description="cpu, cuda or cuda:N")] = "cpu"
+    precision: Annotated[Literal["fp32", "bf16"], Meta(description="of the net")] = "fp32"
+    compile: Annotated[bool, Meta(description="torch.compile, on cuda only")] = False
+    overlap: Annotated[bool, Meta(description="act and learn at once")] = False
+    env_threads: Annotated[int, Meta(ge=1, le=256, description="threads of the games")] = 1
+    seed: Annotated[int, Meta(ge=0, description="of weights and games")] = 1
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    add_options(parser, TrainConfig)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Measure, show and write."""
+    try:
+        config = load(TrainConfig, args, env_prefix="SNAKEKIT_BENCH_")
+        return Output(config).finish([measure(config)])
+    except (ValueError, OptionError, ReportError, OSError) as error:
+        return refuse("train", error)
+
+
+def measure(config: TrainConfig) -> Section:
+    """Train some iterations after a first one that is not counted.
+
+    Raises:
+        ValueError: an odd scenario, or a device that is not here.
+    """
+    title = "training"
+    try:
+        from snakekit.trainer.ppo.config import PpoConfig
+        from snakekit.trainer.ppo.training import Ppo
+    except ImportError as error:
+        why = f"it needs the package {error.name}; run: pip install 'snakekit[train]'"
+        return Section("train", title, [], [Missing(what="train.ppo", why=why)])
+    given = msgspec.structs.asdict(config)
+    names = {f.name for f in msgspec.structs.fields(PpoConfig)} & given.keys()
+    run = Ppo(
+        PpoConfig(
+            **{name: given[name] for name in names},
+            scenarios=(config.scenario,),
+            torch_threads=config.threads,
+            gate_every=0,
+            selfplay_share=1.0,
+            iterations=config.rounds + 1,
+        )
+    )
+    try:
+        run.iterate()
+        rounds = [run.iterate() for _ in progress(range(config.rounds), "training")]
+    finally:
+        run.close()
+    params = {
+        name: given[name]
+        for name in ("net", "scenario", "envs", "steps", "epochs", "device", "precision", "overlap")
+    }
+    if config.net == "compact":
+        params |= {"channels": config.channels, "blocks": config.blocks}
+    params["threads"] = run.threads
+    return Section("train", title, _results(rounds, params))
+
+
+def _results(rounds: list[dict[str, float]], params: dict[str, Any]) -> list[Result]:
+    """Return the figures; the speed is the median of the rounds."""
+
+    def result(name: str, key: str, unit: str, better: Literal["higher", "lower"]) -> Result:
+        values = [figures[key] for figures in rounds]
+        return Result(
+            name=f"train.ppo.{name}",
+            value=statistics.median(values),
+            unit=unit,
+            better=better,
+            samples=len(values),
+            params=params | {"spread": spread(values)},
+        )
+
+    for figures in rounds:
+        figures["per_core"] = figures["decisions"] / figures["cpu_seconds"]
+    return [
+        result("decisions_per_s", "decisions_per_s", "decisions/s", "higher"),
+        # Hardly depends on what else the machine does.
+        result("decisions_per_cpu_s", "per_core", "decisions/s of CPU", "higher"),
+        result("env_share", "env_share", "share of the time", "lower"),
+        result("act_share", "act_share", "share of the time", "lower"),
+        result("wait_s", "wait_seconds", "s", "lower"),
+    ]
