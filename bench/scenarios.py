@@ -35,8 +35,6 @@ OVER = 4.0
 OVER_GAMES = 500
 PROBE_S = 3.0
 SETTLE_S = 5.0
-MARGIN_MS = 25.0
-"""The server's default safety margin."""
 
 
 @dataclass(frozen=True)
@@ -48,8 +46,6 @@ class Figure:
     samples: int
     unit: str = "ms"
     better: Literal["higher", "lower"] = "lower"
-    goal: float | None = None
-    """What the project wants: at least or at most this."""
     params: dict[str, float | int | str] = field(default_factory=dict)
 
 
@@ -166,17 +162,10 @@ class Load:
             sample = await closed_loop(players, self._client, math.inf, moves=requests)
         own = read_buckets(await self._metrics(), HISTOGRAM).since(before)
         figures = []
-        for name, share, goal in (
-            ("p50_ms", 0.5, 1.5),
-            ("p90_ms", 0.9, None),
-            ("p99_ms", 0.99, 5.0),
-            ("max_ms", 1.0, None),
-        ):
+        for name, share in (("p50_ms", 0.5), ("p90_ms", 0.9), ("p99_ms", 0.99), ("max_ms", 1.0)):
             noise = noise_of_share(_parts(sample.answers_ms), share)
             value = sample.answered(share)
-            figures.append(
-                Figure(name, value, sample.moves, goal=goal, params={"games": 1, **noise})
-            )
+            figures.append(Figure(name, value, sample.moves, params={"games": 1, **noise}))
         if own.total:
             bound = own.bound(0.99) * 1000
             figures.append(Figure("own_p99_bound_ms", bound, own.total, params={"games": 1}))
@@ -192,9 +181,9 @@ class Load:
         misses = sample.moves - len(sample.answers_ms)
         figures = [
             Figure("games.p50_ms", sample.answered(0.5), sample.moves, params=facts),
-            Figure("games.p99_ms", sample.answered(0.99), sample.moves, goal=15.0, params=facts),
+            Figure("games.p99_ms", sample.answered(0.99), sample.moves, params=facts),
             Figure("games.max_ms", sample.answered(1.0), sample.moves, params=facts),
-            Figure("games.misses", misses, sample.moves, "moves", goal=0, params=facts),
+            Figure("games.misses", misses, sample.moves, "moves", params=facts),
         ]
         return Outcome(figures, sample, all_faults(sample))
 
@@ -215,7 +204,6 @@ class Load:
                 whole.moves,
                 "moves/s",
                 "higher",
-                goal=1200.0,
                 params={**facts, **noise_of(rates)},
             ),
             Figure("loaded_p99_ms", whole.answered(0.99), whole.moves, params=facts),
@@ -229,13 +217,12 @@ class Load:
             sample = await closed_loop(players, self._client, seconds)
         facts: dict[str, float | int | str] = {"games": games, "seconds": seconds}
         misses = sample.moves - len(sample.answers_ms)
-        bound = self._timeout_ms - MARGIN_MS
         figures = [
             Figure("soak.p50_ms", sample.answered(0.5), sample.moves, params=facts),
             Figure("soak.p99_ms", sample.answered(0.99), sample.moves, params=facts),
-            Figure("soak.p999_ms", sample.answered(0.999), sample.moves, goal=bound, params=facts),
+            Figure("soak.p999_ms", sample.answered(0.999), sample.moves, params=facts),
             Figure("soak.max_ms", sample.answered(1.0), sample.moves, params=facts),
-            Figure("soak.misses", misses, sample.moves, "moves", goal=0, params=facts),
+            Figure("soak.misses", misses, sample.moves, "moves", params=facts),
         ]
         return Outcome(figures, sample, all_faults(sample))
 
@@ -270,7 +257,7 @@ class Load:
                 "higher",
                 params=facts,
             ),
-            Figure("overload.late", late, sample.moves, "moves", goal=0, params=facts),
+            Figure("overload.late", late, sample.moves, "moves", params=facts),
             Figure("overload.p99_ms", sample.answered(0.99), sample.moves, params=facts),
             Figure("overload.max_ms", sample.answered(1.0), sample.moves, params=facts),
             Figure("overload.refused_p50_ms", percentile(refused, 0.5), len(refused), params=facts),
@@ -281,14 +268,13 @@ class Load:
                 "overload.refused_max_ms",
                 percentile(refused, 1.0),
                 len(refused),
-                goal=50.0,
                 params=facts,
             ),
         ]
         if not math.isnan(before):
             memory = {**facts, "before_mb": round(before, 1), "after_mb": round(after, 1)}
             ratio = after / before
-            figures.append(Figure("overload.memory_ratio", ratio, 2, "x", goal=1.1, params=memory))
+            figures.append(Figure("overload.memory_ratio", ratio, 2, "x", params=memory))
         return Outcome(figures, sample, sample.faults)
 
 

@@ -27,6 +27,10 @@ log = logging.getLogger("snakekit.move")
 
 ANSWER_S = 0.001
 """Kept back from a deadline for deciding and writing the answer."""
+ANSWER_EACH_S = 0.0005
+"""Kept back for each other move that runs, since all might end at the same time."""
+ANSWER_SHARE = 0.25
+"""The latter never takes more than this share of a budget."""
 LEAST_S = 0.003
 """With less time than this left neither policy nor search is asked."""
 
@@ -68,6 +72,7 @@ class Engine:
         self._opened = False
         self._model: LoadedModel | None = None
         self._pool: SearchPool | None = None
+        self._moving = 0
         self.moved_at = -math.inf
         """When the newest move came."""
         self.metrics.ready.set_function(lambda: float(self.ready))
@@ -196,12 +201,16 @@ class Engine:
         self.moved_at = arrival
         seat = self.games.seat(request.game.id, request.you.id, arrival)
         budget_ms = self._learn(request, seat)
+        budget_ms -= min(self._moving * ANSWER_EACH_S * 1000, ANSWER_SHARE * budget_ms)
+        self._moving += 1
         try:
             choice = await self._choose(place, request.game.id, arrival + budget_ms / 1000)
         except Exception:
             log.exception("move failed, playing the reflex move")
             self.metrics.fallback("server", "error")
             choice = Choice(Decision(_reflex(place), Reason.REFLEX, None))
+        finally:
+            self._moving -= 1
         decision = choice.decision
         seconds = time.perf_counter() - arrival
         seat.budget.answered(request.turn, seconds * 1000)

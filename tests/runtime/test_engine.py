@@ -12,6 +12,7 @@ import pytest
 from snakekit.runtime.backends.random_play import RandomBackend, random_card
 from snakekit.runtime.config import ServerConfig
 from snakekit.runtime.decide import Reason
+from snakekit.runtime.engine import ANSWER_EACH_S
 
 FAST = ServerConfig(backend="random", mode="hybrid", budget_ms=10, table_mb=1)
 
@@ -226,3 +227,35 @@ async def test_closing_leaves_no_thread(make_client: Any, send: Any, request_jso
     await client.engine.close()
     assert ours() == []
     assert (await send(client, "/move", request_json))[0] == 200
+
+
+async def test_moves_that_may_end_together_keep_time_back(
+    make_client: Any, send: Any, request_json: Any, monkeypatch: Any
+) -> None:
+    client = await make_client(msgspec.structs.replace(FAST, mode="policy"))
+    left: list[float] = []
+    choose = client.engine._choose
+    gate = asyncio.Event()
+
+    async def held(place: Any, game: str, deadline: float) -> Any:
+        left.append(deadline - time.perf_counter())
+        if len(left) == 40:
+            gate.set()
+        await gate.wait()
+        return await choose(place, game, deadline)
+
+    monkeypatch.setattr(client.engine, "_choose", held)
+    request_json["game"]["timeout"] = 20_000
+
+    async def ask(game: int) -> int:
+        one = {**request_json, "game": {**request_json["game"], "id": f"g{game}"}}
+        return int((await send(client, "/move", one))[0])
+
+    assert set(await asyncio.gather(*(ask(game) for game in range(40)))) == {200}
+    budget = 20 - 0.08 - 0.025
+    assert all(seconds <= budget - n * ANSWER_EACH_S for n, seconds in enumerate(left))
+    assert client.engine._moving == 0
+    left.clear()
+    request_json["game"]["timeout"] = 40
+    assert set(await asyncio.gather(*(ask(game) for game in range(100, 140)))) == {200}
+    assert len(left) == 40
