@@ -70,7 +70,7 @@ def test_values_stay_in_range() -> None:
 
 
 def test_unknown_nets_and_options_are_refused() -> None:
-    with pytest.raises(ValueError, match="known: article, compact"):
+    with pytest.raises(ValueError, match="known: all-seat, article, compact"):
         build("transformer")
     with pytest.raises(ValueError, match="no option width"):
         build("compact", {"width": 3})
