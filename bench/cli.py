@@ -10,6 +10,7 @@ MEASURES: dict[str, tuple[str, str]] = {
     "encoder": ("snakekit.bench.rules", "time of observations"),
     "inference": ("snakekit.bench.inference", "models on every backend, precision and batch"),
     "search": ("snakekit.bench.search", "nodes per second, depth, time kept"),
+    "nash": ("snakekit.bench.nash", "moves by equilibrium, regret matching, training by it"),
     "server": ("snakekit.bench.server", "latency and throughput of a server"),
     "train": ("snakekit.bench.train", "decisions learned from a second, and where time goes"),
     "all": ("snakekit.bench.everything", "all of these in one report"),

@@ -63,7 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         metavar="[NAME=]PLAYER",
         help="1 to 8 of: URL, random, greedy, search:MS, search:depth=N, search:nodes=N, "
-        "policy:MODEL",
+        "policy:MODEL, equilibrium:MODEL",
     )
     add_options(parser, PlayConfig)
 

@@ -110,7 +110,7 @@ def _search(plan: SearchPlan) -> Callable[[int], Mind]:
     return sit
 
 
-def _policy_spec(text: str) -> Callable[[int], Mind]:
+def _policy_spec(text: str, *, equilibrium: bool = False) -> Callable[[int], Mind]:
     # Loading a model takes a while and needs onnxruntime: only for those who ask for one.
     from snakekit.runtime.backends import BackendError
     from snakekit.runtime.models import find_model
@@ -124,12 +124,14 @@ def _policy_spec(text: str) -> Callable[[int], Mind]:
         policy = Policy.load(path)
     except BackendError as error:
         raise PlayerError(f"player policy:{text}: {error}") from None
+    if equilibrium and not policy.card.slots:
+        raise PlayerError(f"player equilibrium:{text}: the model answers for one seat, not for all")
     lock = threading.Lock()
 
     def mind(state: State, seat: int) -> int:
         # One model serves all seats and games of this player, and takes one caller at a time.
         with lock:
-            return policy.best(state, seat)
+            return policy.best(state, seat, equilibrium=equilibrium)
 
     return lambda seed: mind
 
@@ -137,8 +139,9 @@ def _policy_spec(text: str) -> Callable[[int], Mind]:
 def parse_player(text: str) -> Player:
     """Return the player that `[NAME=]SPEC` describes.
 
-    SPEC is a URL, `random`, `greedy`, `search:MS`, `search:depth=N`, `search:nodes=N` or
-    `policy:MODEL` (`policy` alone means the shipped model).
+    SPEC is a URL, `random`, `greedy`, `search:MS`, `search:depth=N`, `search:nodes=N`,
+    `policy:MODEL` (`policy` alone means the shipped model) or `equilibrium:MODEL`, for a model
+    that answers for all seats.
 
     Raises:
         PlayerError: no such kind of player, or its argument is wrong.
@@ -155,6 +158,8 @@ def parse_player(text: str) -> Player:
         sit = _search(parse_plan(argument, spec))
     elif kind == "policy":
         sit = _policy_spec(argument)
+    elif kind == "equilibrium" and colon:
+        sit = _policy_spec(argument, equilibrium=True)
     elif spec == "random":
         sit = _random
     elif spec == "greedy":
@@ -162,7 +167,7 @@ def parse_player(text: str) -> Player:
     else:
         raise PlayerError(
             f"player {text!r}: expected a URL, random, greedy, search:MS, search:depth=N, "
-            "search:nodes=N or policy:MODEL"
+            "search:nodes=N, policy:MODEL or equilibrium:MODEL"
         )
     return Player(name or spec, spec, sit=sit)
 

@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--init",
-        choices=("article", "compact"),
+        choices=("article", "compact", "all-seat"),
         help="instead of a checkpoint: a net with random weights, to measure its speed",
     )
     parser.add_argument("--out", type=Path, metavar="DIR", help="folder for NAME.onnx, NAME.json")

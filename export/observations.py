@@ -4,11 +4,13 @@ The games are played by a shallow search with some random safe moves, so that th
 what real games reach. Everything is a pure function of the seed.
 """
 
+import itertools
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from snakekit import core
 from snakekit.export.samples import Sample
 from snakekit.runtime.contract import ModelCard
 from snakekit.trainer.generate import random_allowed
@@ -56,8 +58,28 @@ def collect(encoder: int, scenario: Scenario, count: int, seed: int) -> Sample:
     return Sample(str(scenario), np.concatenate(obs)[order], np.concatenate(allowed)[order])
 
 
+def collect_boards(slots: int, scenario: Scenario, count: int, seed: int) -> Sample:
+    """The same for models that answer for all seats: each board once."""
+    generator = np.random.default_rng([seed, 4])
+    games = scenario.games(GAMES, seed)
+    obs: list[NDArray[np.uint8]] = []
+    allowed: list[NDArray[np.bool_]] = []
+    for turn in itertools.count():
+        if turn % 3 == 0:
+            obs.append(core.encode_all([games.state(g) for g in range(GAMES)], slots=slots))
+            allowed.append(games.masks[np.arange(GAMES), games.alive.argmax(1)])
+        if len(obs) * GAMES >= count:
+            break
+        noisy = random_allowed(games.masks, generator)
+        games.step(noisy.astype(np.int8))
+    order = generator.permutation(len(obs) * GAMES)[:count]
+    return Sample(str(scenario), np.concatenate(obs)[order], np.concatenate(allowed)[order])
+
+
 def collect_all(card: ModelCard, count: int, seed: int) -> Sequence[Sample]:
     """Return at least `count` observations, spread evenly over the card's kinds of games."""
     scenarios = scenarios_of(card)
     each = -(-count // len(scenarios))
+    if card.slots:
+        return [collect_boards(card.slots, s, each, seed + i) for i, s in enumerate(scenarios)]
     return [collect(card.encoder, s, each, seed + i) for i, s in enumerate(scenarios)]

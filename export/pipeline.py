@@ -1,6 +1,6 @@
 """From a checkpoint to model files: export, gates, card, and only then the files."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,6 @@ import msgspec
 import torch
 from onnx import ModelProto
 
-from snakekit import core
 from snakekit.export import fp16, int8
 from snakekit.export.observations import collect_all
 from snakekit.export.onnxfile import (
@@ -31,7 +30,8 @@ from snakekit.runtime.models import check_card
 from snakekit.trainer import checkpoint as store
 from snakekit.trainer.checkpoint import Checkpoint
 from snakekit.trainer.generate import infer
-from snakekit.trainer.model import build, count_parameters, kind_of
+from snakekit.trainer.model import build, count_parameters, kind_of, plane_scale
+from snakekit.trainer.nash.learner import answer_all
 from snakekit.trainer.run import source_commit
 
 CALIBRATION_SEED = 1_000_003
@@ -54,22 +54,33 @@ class Exported:
     """What has been run of it, and where."""
 
 
-def untrained(net: str, seed: int) -> Checkpoint:
+def untrained_file(net: str, seed: int, out: Path, options: Mapping[str, int]) -> Path:
+    """Write the ONNX file of a net with random weights into `out`, past all gates; return it."""
+    saved = untrained(net, seed, options)
+    card = msgspec.structs.replace(saved.card, opset=OPSET)
+    model = store.restore_model(saved, origin=net).eval()
+    path = out / f"{card.name}.onnx"
+    write_whole(path, with_card(to_onnx(model, card), card))
+    return path
+
+
+def untrained(net: str, seed: int, options: Mapping[str, int] | None = None) -> Checkpoint:
     """Return a net with random weights as a checkpoint, to measure speed with."""
     kind = kind_of(net)
     torch.manual_seed(seed)
-    model = build(net)
+    chosen = {**kind.options, **(options or {})}
+    model = build(net, chosen)
     weights = store.weights_of(model)
     card = ModelCard(
         name=f"{net}-untrained",
         net=net,
-        net_options=dict(kind.options),
+        net_options=chosen,
         encoder=kind.encoder,
-        planes=core.PLANES[kind.encoder],
+        planes=len(plane_scale(kind.encoder, chosen)),
         view=kind.view,
         boards=[(11, 11)],
         rulesets=["standard"],
-        snakes=[2, 4],
+        snakes=[chosen["slots"]] if "slots" in chosen else [2, 4],
         method="untrained, random weights",
         step=0,
         parameters=count_parameters(model),
@@ -120,7 +131,8 @@ def export(
     model = store.restore_model(saved, origin=origin).eval()
     step("playing games")
     samples = collect_all(card, config.observations, config.seed)
-    truth = answer(lambda obs: infer(model, obs), list(samples), TRUTH_BATCH)
+    ask = answer_all if card.slots else infer
+    truth = answer(lambda obs: ask(model, obs), list(samples), TRUTH_BATCH)
     step("exporting the graph")
     proto = to_onnx(model, card)
     check(proto, card)
@@ -159,6 +171,10 @@ def _accepted(saved: Checkpoint, config: ExportConfig, origin: str) -> ModelCard
         check_card(saved.card, origin=origin)
     except CardError as error:
         raise ModelFileError(str(error)) from None
+    if saved.card.slots and (config.precision, config.target) != ("fp32", "onnx"):
+        raise ModelFileError(
+            f"{origin}: answers for all seats, which is exported as an ONNX file in fp32 only"
+        )
     for name, values in saved.weights.items():
         require_finite(name, values, origin)
     return msgspec.structs.replace(saved.card, opset=OPSET, name=config.name or saved.card.name)

@@ -18,7 +18,7 @@ FORMAT = 1
 SUFFIX = ".parity.npz"
 
 Answers = tuple[NDArray[np.float32], NDArray[np.float32]]
-"""Policy logits `[N, 4]` and values `[N]`."""
+"""Policy logits `[N, 4]` and values `[N]`, or those of all seats, see `ModelCard`."""
 Run = Callable[[NDArray[np.uint8]], Answers]
 """Answers one batch `[N, planes, rows, cols]`."""
 
@@ -35,7 +35,7 @@ class Sample:
     obs: NDArray[np.uint8]
     """`[N, planes, rows, cols]`."""
     allowed: NDArray[np.bool_]
-    """Safe moves `[N, 4]`."""
+    """Safe moves `[N, 4]`; of the first slot where a model answers for all."""
 
 
 @dataclass(frozen=True)
@@ -119,8 +119,10 @@ def _truth(arrays: dict[str, NDArray[Any]]) -> Truth:
         obs, allowed = arrays[f"obs{index}"], arrays[f"allowed{index}"]
         policy, value = arrays[f"policy{index}"], arrays[f"value{index}"]
         count = len(obs)
-        shapes = (allowed.shape, policy.shape, value.shape)
-        if shapes != ((count, 4), (count, 4), (count,)) or obs.ndim != 4 or count == 0:
+        single = (policy.shape, value.shape) == ((count, 4), (count,))
+        every = policy.ndim == 3 and value.shape == (count, policy.shape[1] + 1)
+        fits = (single or every) and policy.shape[::2] in ((count,), (count, 4))
+        if not fits or allowed.shape != (count, 4) or obs.ndim != 4 or count == 0:
             raise ValueError("shapes")
         if obs.dtype != np.uint8 or allowed.dtype != np.bool_:
             raise ValueError("types")

@@ -25,4 +25,4 @@ class Session:
     def __call__(self, obs: NDArray[np.uint8]) -> Answers:
         """Answer one batch `[N, planes, rows, cols]`."""
         policy, value = self._session.run(list(OUTPUT_NAMES), {INPUT_NAME: obs})
-        return policy, value[:, 0]
+        return policy, value[:, 0] if value.shape[1] == 1 else value

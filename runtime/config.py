@@ -6,7 +6,7 @@ from msgspec import Meta
 
 from snakekit.runtime.backends.options import BackendOptions
 
-Mode = Literal["hybrid", "policy", "search"]
+Mode = Literal["hybrid", "policy", "search", "equilibrium"]
 
 
 class ServerConfig(BackendOptions, frozen=True, kw_only=True):
@@ -27,8 +27,22 @@ class ServerConfig(BackendOptions, frozen=True, kw_only=True):
         bool, Meta(description="show running games at /watch of the metrics port, to this machine")
     ] = True
     mode: Annotated[
-        Mode, Meta(description="policy overridden by proofs of the search, or one of them alone")
+        Mode,
+        Meta(
+            description="policy overridden by proofs of the search, one of them alone, or the "
+            "equilibrium of a model for all seats overridden in the same way"
+        ),
     ] = "hybrid"
+    plies: Annotated[
+        int, Meta(ge=1, le=2, description="turns an equilibrium looks ahead, time allowing")
+    ] = 2
+    iterations: Annotated[
+        int, Meta(ge=1, le=100_000, description="of regret matching, for an equilibrium")
+    ] = 256
+    temperature: Annotated[
+        float,
+        Meta(ge=0, le=10, description="of moves by a model for all seats; 0: the likeliest one"),
+    ] = 0.0
     model: Annotated[
         str | None, Meta(description="ONNX file, or name of a shipped model; none: the default")
     ] = None

@@ -14,6 +14,8 @@ SCHEMA = 1
 MOVE_ORDER = ("up", "down", "left", "right")
 INPUT_NAME = "obs"
 OUTPUT_NAMES = ("policy", "value")
+ALL_SEATS = 3
+"""Observation version that shows all seats; its nets answer for all of them at once."""
 
 
 class CardError(ValueError):
@@ -25,17 +27,20 @@ class ModelCard(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
 
     The model maps `obs` (uint8 `[N, planes, rows, cols]`) to `policy` (float32 logits `[N, 4]` in
     `move_order`) and `value` (float32 `[N, 1]` in -1..1, the expected result for the own seat).
+
+    A net of encoder version 3 answers for all its slots, the living seats in order: `policy` is
+    `[N, slots, 4]`, and `value` is logits `[N, slots + 1]` of each slot's win and of a draw.
     """
 
     schema: int = SCHEMA
     name: str
     """Human name, for instance `standard`."""
     net: str
-    """Architecture key in `trainer/model.py`: `article` or `compact`."""
+    """Architecture key in `trainer/model.py`: `article`, `compact` or `all-seat`."""
     net_options: dict[str, int]
     """Arguments of the architecture, such as channels and blocks."""
     encoder: Annotated[int, Meta(ge=1)]
-    """Observation version, 1 or 2."""
+    """Observation version, 1 to 3."""
     planes: Annotated[int, Meta(ge=1)]
     view: tuple[int, int] | None
     """Rows and columns of the observation, or None when they are the board's."""
@@ -59,6 +64,11 @@ class ModelCard(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     calibration: str | None = None
     parity: dict[str, float] = {}
     """Figures of the export's parity gate."""
+
+    @property
+    def slots(self) -> int:
+        """Seats that the model answers for at once; 0 where it answers for one own seat."""
+        return self.net_options.get("slots", 0) if self.encoder == ALL_SEATS else 0
 
 
 def dump_card(card: ModelCard) -> str:

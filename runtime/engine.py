@@ -246,7 +246,7 @@ class Engine:
         if deadline - time.perf_counter() < LEAST_S:
             self.metrics.fallback("server", "no_time")
             return Choice(Decision(reflex, Reason.REFLEX, None))
-        policy = self._ask_policy(place) if self.policy_asked else None
+        policy = self._ask_policy(place, deadline) if self.policy_asked else None
         job = self._ask_search(place, game, deadline) if self.search_asked else None
         try:
             waiting: list[asyncio.Future[Any]] = [policy] if policy is not None else []
@@ -273,13 +273,13 @@ class Engine:
         )
         return Choice(decision, evaluation, result)
 
-    def _ask_policy(self, place: Position) -> "asyncio.Future[Evaluation] | None":
+    def _ask_policy(self, place: Position, deadline: float) -> "asyncio.Future[Evaluation] | None":
         model = self._model
         if model is None or model.hung:
             self.metrics.fallback("policy", "not_ready" if model is None else "hung")
             return None
         try:
-            return model.submit(place)
+            return model.submit(place, deadline - ANSWER_S)
         except BatcherError:
             self.metrics.fallback("policy", "busy")
             return None

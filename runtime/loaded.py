@@ -1,8 +1,9 @@
-"""A model that serves: loaded, warmed up and checked, with the batcher that feeds it."""
+"""A model that serves: loaded, warmed up and checked, with the thread that feeds it."""
 
 import asyncio
 import contextlib
 import sys
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from importlib import metadata
@@ -17,6 +18,7 @@ from snakekit.runtime.batcher import Batcher, BatchReport, Evaluation
 from snakekit.runtime.config import ServerConfig
 from snakekit.runtime.contract import ModelCard
 from snakekit.runtime.cores import yield_to_others
+from snakekit.runtime.equilibrium import Equilibrium, EquilibriumWorker
 
 WARM_UP_RUNS = 3
 HUNG_S = 2.0
@@ -36,7 +38,18 @@ class LoadedModel:
         self.card = card
         self.info = backend.describe()
         self._backend = backend
-        self._batcher = Batcher(
+        self._budget_s = config.budget_ms / 1000
+        self._worker: Batcher | EquilibriumWorker
+        if card.slots:
+            self._worker = EquilibriumWorker(
+                Equilibrium(backend, card, iterations=config.iterations, plies=config.plies),
+                bare=config.mode != "equilibrium",
+                temperature=config.temperature,
+                limit=config.queue_limit,
+                on_batch=on_batch,
+            )
+            return
+        self._worker = Batcher(
             backend.infer,
             sizes=config.batch_sizes,
             pad=backend.pads,
@@ -70,15 +83,20 @@ class LoadedModel:
     @property
     def hung(self) -> bool:
         """Whether an inference runs for so long that it may never end."""
-        return self._batcher.running_s > HUNG_S
+        return self._worker.running_s > HUNG_S
 
-    def submit(self, place: Position) -> "asyncio.Future[Evaluation]":
+    def submit(self, place: Position, deadline: float) -> "asyncio.Future[Evaluation]":
         """Ask for a position; cancel the future to drop it.
+
+        Until `deadline` (`time.perf_counter()`) an equilibrium may be made better.
 
         Raises:
             BatcherError: too many wait already.
         """
-        return self._batcher.submit(place.state.encode(self.card.encoder, [place.seat])[0])
+        if isinstance(self._worker, EquilibriumWorker):
+            until = min(deadline, time.perf_counter() + self._budget_s)
+            return self._worker.submit(place.state, place.seat, until)
+        return self._worker.submit(place.state.encode(self.card.encoder, [place.seat])[0])
 
     def described(self) -> dict[str, str | int]:
         """Return facts for the log."""
@@ -97,7 +115,7 @@ class LoadedModel:
 
     async def close(self, *, drain: bool = False) -> None:
         """Free the model; with `drain`, answer what waits first."""
-        await self._batcher.close(drain=drain)
+        await self._worker.close(drain=drain)
         self._backend.close()
 
 
@@ -111,8 +129,19 @@ def open_checked(
     """
     path = Path(config.model) if config.model else None
     backend, card = load_backend(config.backend, path, options=config, on_compared=on_compared)
+    if config.mode == "equilibrium" and not card.slots:
+        backend.close()
+        raise BackendError(
+            f"mode equilibrium: model {card.name} answers for one seat; expected one for all "
+            "seats, made by snakekit train nash"
+        )
     for width, height in sorted({(11, 11), *card.boards[:4]}):
-        row = core.State.new_game(width, height, ["a", "b"], 0).encode(card.encoder, [0])
+        state = core.State.new_game(width, height, ["a", "b"], 0)
+        row = (
+            core.encode_all([state], slots=card.slots)
+            if card.slots
+            else state.encode(card.encoder, [0])
+        )
         for size in config.batch_sizes:
             for _ in range(WARM_UP_RUNS):
                 policy, value = backend.infer(np.repeat(row, size, axis=0))

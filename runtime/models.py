@@ -5,7 +5,7 @@ from pathlib import Path
 
 from snakekit import core
 from snakekit.runtime.backends.base import BackendError
-from snakekit.runtime.contract import MOVE_ORDER, CardError, ModelCard
+from snakekit.runtime.contract import ALL_SEATS, MOVE_ORDER, CardError, ModelCard
 
 SHIPPED = "standard.onnx"
 
@@ -58,8 +58,11 @@ def check_card(card: ModelCard, *, origin: str) -> None:
     Raises:
         CardError: one sentence that names both versions.
     """
+    if card.encoder == ALL_SEATS:
+        _check_all_seats(card, origin)
+        return
     if card.encoder not in core.PLANES:
-        known = ", ".join(str(version) for version in sorted(core.PLANES))
+        known = ", ".join(str(version) for version in sorted({*core.PLANES, ALL_SEATS}))
         raise CardError(
             f"{origin}: made for encoder version {card.encoder}, this program has {known}; "
             "export the model again with this version"
@@ -81,4 +84,18 @@ def check_card(card: ModelCard, *, origin: str) -> None:
         raise CardError(
             f"{origin}: its card has the view {card.view}, encoder version {card.encoder} gives "
             f"{wanted}"
+        )
+
+
+def _check_all_seats(card: ModelCard, origin: str) -> None:
+    if not 2 <= card.slots <= core.MAX_SLOTS:
+        raise CardError(
+            f"{origin}: its card says {card.slots} slots, expected 2 to {core.MAX_SLOTS}"
+        )
+    planes = core.all_seat_planes(card.slots)
+    if card.planes != planes or card.view is not None or card.move_order != MOVE_ORDER:
+        raise CardError(
+            f"{origin}: its card says {card.planes} planes, view {card.view} and moves "
+            f"{', '.join(card.move_order)}; expected {planes} planes, the board's size and "
+            f"{', '.join(MOVE_ORDER)} for {card.slots} slots"
         )

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from snakekit import core
 from snakekit.runtime.backends import Backend, BackendOptions, load_backend
 from snakekit.runtime.contract import ModelCard
+from snakekit.runtime.equilibrium import Equilibrium
 
 
 class Policy:
@@ -36,12 +37,22 @@ class Policy:
         """Return logits `[len(seats), 4]` and values `[len(seats)]` (-1..1, per own seat)."""
         return self.backend.infer(state.encode(self.card.encoder, seats))
 
-    def best(self, state: core.State, seat: int) -> int:
+    def best(self, state: core.State, seat: int, *, equilibrium: bool = False) -> int:
         """Return the move 0..3 with the highest logit among the safe moves.
 
         Without a safe move the legal ones count; numbers that are not finite give the reflex move.
+        With `equilibrium` a model for all seats is asked for the likeliest move of one turn's
+        equilibrium instead of its own policy.
+
+        Raises:
+            StateError: more living snakes than such a model has slots.
         """
-        logits = self.evaluate(state, [seat])[0][0]
+        if self.card.slots:
+            solver = Equilibrium(self.backend, self.card)
+            solution = solver.solve(state) if equilibrium else solver.bare(state)
+            logits = np.array(solution.policy[state.living().index(seat)], np.float32)
+        else:
+            logits = self.evaluate(state, [seat])[0][0]
         if not np.isfinite(logits).all():
             return core.reflex_move(state, seat)
         mask = state.safe_mask(seat) or state.legal_mask(seat) or 15

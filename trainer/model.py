@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from snakekit import core
+from snakekit.runtime.contract import ALL_SEATS
 from snakekit.trainer.canonical import face_up, headings, turn_back
 
 CANONICAL = "canonical"
@@ -175,7 +176,6 @@ class NetKind:
 
 
 ALL_SEAT = "all-seat"
-ALL_SEAT_ENCODER = 3
 ALL_SEAT_OPTIONS = MappingProxyType(
     {"slots": 2, "channels": 16, "blocks": 2, "hidden": 48, "attention": 0, "separate": 0}
 )
@@ -191,7 +191,7 @@ NETS: Mapping[str, NetKind] = MappingProxyType(
     {
         "article": NetKind(1, (ARTICLE_VIEW, ARTICLE_VIEW), ArticleNet, {}),
         "compact": NetKind(2, None, CompactNet, {"channels": 32, "blocks": 3, "hidden": 64}),
-        ALL_SEAT: NetKind(ALL_SEAT_ENCODER, None, _all_seat, ALL_SEAT_OPTIONS),
+        ALL_SEAT: NetKind(ALL_SEATS, None, _all_seat, ALL_SEAT_OPTIONS),
     }
 )
 
@@ -231,7 +231,7 @@ def build(net: str, options: Mapping[str, int] | None = None) -> Net:
 
 def plane_scale(encoder: int, options: Mapping[str, int]) -> Sequence[float]:
     """Return the divisors of an observation's planes; version 3 has a block for each slot."""
-    if encoder == ALL_SEAT_ENCODER:
+    if encoder == ALL_SEATS:
         return core.all_seat_scale(options["slots"])
     return core.PLANE_SCALE[encoder]
 

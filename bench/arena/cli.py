@@ -48,8 +48,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="*",
         metavar="[NAME=]PLAYER",
         help="URL, random, greedy, search:MS, search:depth=N, search:nodes=N, "
-        "policy:MODEL[@TEMPERATURE], hybrid:MODEL:MS; MODEL is an ONNX file, "
-        "a checkpoint folder, or empty for the shipped one",
+        "policy:MODEL[@TEMPERATURE], equilibrium:MODEL[@TEMPERATURE], hybrid:MODEL:MS; MODEL is "
+        "an ONNX file, a checkpoint folder, or empty for the shipped one",
     )
     parser.add_argument(
         "--run",

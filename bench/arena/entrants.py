@@ -8,13 +8,14 @@ from typing import Literal
 
 from snakekit.bench.players import PlayerError, SearchPlan, parse_plan
 
-Kind = Literal["random", "greedy", "search", "policy", "hybrid", "http"]
+Kind = Literal["random", "greedy", "search", "policy", "equilibrium", "hybrid", "http"]
 
 MAX_ENTRANTS = 64
 _NAMED = re.compile(r"([^=:/]+)=(.+)", re.DOTALL)
 _HEATED = re.compile(r"(.*)@(\d+(?:\.\d+)?)", re.DOTALL)
 _EXPECTED = (
-    "expected a URL, random, greedy, search:MS, search:depth=N, search:nodes=N, policy:MODEL "
+    "expected a URL, random, greedy, search:MS, search:depth=N, search:nodes=N, policy:MODEL, "
+    "equilibrium:MODEL "
     "or hybrid:MODEL:MS"
 )
 
@@ -27,17 +28,17 @@ class Entrant:
     spec: str
     kind: Kind
     model: str = ""
-    """File or checkpoint folder of policy and hybrid; empty means the shipped model."""
+    """File or checkpoint folder; empty means the shipped model."""
     plan: SearchPlan | None = None
     """Of search and hybrid."""
     temperature: float | None = None
-    """Of policies: None takes the arena's, 0 is arg max."""
+    """Of policies and equilibria: None takes the arena's, 0 is arg max."""
     url: str = ""
 
     @property
     def has_model(self) -> bool:
         """Whether it needs a network's answer."""
-        return self.kind in ("policy", "hybrid")
+        return self.kind in ("policy", "equilibrium", "hybrid")
 
 
 def parse_entrant(text: str) -> Entrant:
@@ -59,10 +60,11 @@ def parse_entrant(text: str) -> Entrant:
         return Entrant(name, spec, "random" if spec == "random" else "greedy")
     if kind == "search" and colon:
         return Entrant(name, spec, "search", plan=parse_plan(argument, spec))
-    if kind == "policy":
+    if kind == "policy" or (kind == "equilibrium" and colon):
         heated = _HEATED.fullmatch(argument)
         model, heat = (heated[1], float(heated[2])) if heated else (argument, None)
-        return Entrant(name, spec, "policy", model=model, temperature=heat)
+        what: Kind = "policy" if kind == "policy" else "equilibrium"
+        return Entrant(name, spec, what, model=model, temperature=heat)
     if kind == "hybrid" and colon:
         model, colon, budget = argument.rpartition(":")
         return Entrant(name, spec, "hybrid", model=model, plan=parse_plan(budget, spec))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from snakekit.bench.arena.entrants import Entrant
-from snakekit.bench.arena.models import Batcher, ModelSource
+from snakekit.bench.arena.models import AllSeats, Batcher, ModelSource, asker
 from snakekit.core import Searcher, State, greedy_move, random_move, reflex_move
 from snakekit.runtime.decide import decide
 
@@ -31,7 +31,7 @@ class Minds:
     def __init__(self, sources: Mapping[str, ModelSource], temperature: float) -> None:
         """Use `sources`, the opened models by the players' names."""
         # Players of one model, such as a policy and its hybrid, share its batches.
-        self._batchers: dict[str, Batcher] = {}
+        self._batchers: dict[str, Batcher | AllSeats] = {}
         self._key = {name: source.fingerprint for name, source in sources.items()}
         self._sources = {source.fingerprint: source for source in sources.values()}
         self._temperature = temperature
@@ -49,8 +49,14 @@ class Minds:
         found: dict[int, list[float]] = {}
         for key, indices in wanted.items():
             if key not in self._batchers:
-                self._batchers[key] = Batcher(self._sources[key])
-            logits = self._batchers[key].logits([(asks[i].state, asks[i].seat) for i in indices])
+                self._batchers[key] = asker(self._sources[key])
+            batcher = self._batchers[key]
+            if isinstance(batcher, AllSeats):
+                for i in indices:
+                    bare = asks[i].entrant.kind != "equilibrium"
+                    found[i] = batcher.logits(asks[i].state, asks[i].seat, bare=bare)
+                continue
+            logits = batcher.logits([(asks[i].state, asks[i].seat) for i in indices])
             found.update(zip(indices, logits.tolist(), strict=True))
         return found
 
@@ -67,7 +73,12 @@ class Minds:
                 return found.best
         legal, safe = state.legal_mask(seat), state.safe_mask(seat)
         heat = self._temperature if entrant.temperature is None else entrant.temperature
-        if entrant.kind == "policy" and heat > 0 and logits and all(map(math.isfinite, logits)):
+        if (
+            entrant.kind in ("policy", "equilibrium")
+            and heat > 0
+            and logits
+            and all(map(math.isfinite, logits))
+        ):
             return sample(logits, safe or legal or 15, heat, ask.key)
         return decide(
             legal=legal,

@@ -1,8 +1,8 @@
 """The networks of an arena: each model opened once a thread, asked in batches of one size."""
 
+import random
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 from snakekit.bench.arena.entrants import Entrant
 from snakekit.bench.players import PlayerError
 from snakekit.core import State
+from snakekit.runtime.backends.base import Backend
+from snakekit.runtime.contract import ModelCard
+from snakekit.runtime.equilibrium import Equilibrium, own_logits
 
 CHUNK = 8
 """Observations in one inference, always. Kernels are chosen by the size of a batch and differ in
@@ -18,38 +21,17 @@ the last bits, so only a fixed size makes a move independent of which games run 
 Logits = NDArray[np.float32]
 
 
-class Net(Protocol):
-    """A model opened for one thread."""
-
-    encoder: int
-
-    def logits(self, batch: NDArray[np.uint8]) -> Logits:
-        """Return policy logits `[N, 4]` of observations `[N, planes, rows, cols]`."""
-
-
 class ModelSource:
-    """One distinct model: `fingerprint` tells whether it is still the same, `open` gives a net."""
+    """One distinct model: `fingerprint` tells whether it is still the same, `open` gives it."""
 
-    def __init__(self, fingerprint: str, encoder: int, open_net: Callable[[], Net]) -> None:
+    def __init__(self, fingerprint: str, card: ModelCard, open_net: Callable[[], Backend]) -> None:
         self.fingerprint = fingerprint
-        self.encoder = encoder
+        self.card = card
         self.open = open_net
 
 
-class _OnnxNet:
-    def __init__(self, path: Path, backend: str) -> None:
-        from snakekit.runtime.policy import Policy
-
-        self._policy = Policy.load(path, backend=backend)
-        self.encoder = self._policy.card.encoder
-        self.card = self._policy.card
-
-    def logits(self, batch: NDArray[np.uint8]) -> Logits:
-        return self._policy.backend.infer(batch)[0]
-
-
 def _onnx_source(entrant: Entrant, backend: str) -> ModelSource:
-    from snakekit.runtime.backends import BackendError
+    from snakekit.runtime.backends import BackendError, load_backend
     from snakekit.runtime.models import find_model
 
     try:
@@ -59,11 +41,11 @@ def _onnx_source(entrant: Entrant, backend: str) -> ModelSource:
             f"player {entrant.spec}: there is no such model file or checkpoint folder"
         ) from None
     try:
-        card = _OnnxNet(path, backend).card
+        card = load_backend(backend, path)[1]
     except BackendError as error:
         raise PlayerError(f"player {entrant.spec}: {error}") from None
     fingerprint = f"{card.weights_sha256} {card.precision}"
-    return ModelSource(fingerprint, card.encoder, lambda: _OnnxNet(path, backend))
+    return ModelSource(fingerprint, card, lambda: load_backend(backend, path)[0])
 
 
 def _checkpoint_source(entrant: Entrant) -> ModelSource:
@@ -84,8 +66,12 @@ def open_source(entrant: Entrant, backend: str = "cpu") -> ModelSource:
         PlayerError: no such file, or not a model of this version; one sentence.
     """
     if entrant.model and Path(entrant.model).is_dir():
-        return _checkpoint_source(entrant)
-    return _onnx_source(entrant, backend)
+        source = _checkpoint_source(entrant)
+    else:
+        source = _onnx_source(entrant, backend)
+    if entrant.kind == "equilibrium" and not source.card.slots:
+        raise PlayerError(f"player {entrant.spec}: the model answers for one seat, not for all")
+    return source
 
 
 class Batcher:
@@ -93,7 +79,7 @@ class Batcher:
 
     def __init__(self, source: ModelSource) -> None:
         self._net = source.open()
-        self.encoder = source.encoder
+        self.encoder = source.card.encoder
         self._batch: NDArray[np.uint8] | None = None
 
     def logits(self, asks: Sequence[tuple[State, int]]) -> Logits:
@@ -106,5 +92,29 @@ class Batcher:
             part = asks[start : start + CHUNK]
             for row, (state, seat) in enumerate(part):
                 state.encode_into(self.encoder, seat, self._batch[row])
-            out[start : start + len(part)] = self._net.logits(self._batch)[: len(part)]
+            out[start : start + len(part)] = self._net.infer(self._batch)[0][: len(part)]
         return out
+
+
+class AllSeats:
+    """Asks a net that answers for all seats, board by board; belongs to one thread."""
+
+    def __init__(self, source: ModelSource) -> None:
+        self._solver = Equilibrium(source.open(), source.card)
+        self._noise = random.Random(0)
+
+    def logits(self, state: State, seat: int, *, bare: bool) -> list[float]:
+        """Return the logarithms of a living seat's four probabilities.
+
+        Args:
+            state: the board.
+            seat: the seat.
+            bare: those of the net's own policy, not of the equilibrium.
+        """
+        solution = self._solver.bare(state) if bare else self._solver.solve(state)
+        return own_logits(solution, state, seat, 0, self._noise).logits
+
+
+def asker(source: ModelSource) -> Batcher | AllSeats:
+    """Open a model in the way that it is asked."""
+    return AllSeats(source) if source.card.slots else Batcher(source)

@@ -7,8 +7,9 @@ import torch
 from numpy.typing import NDArray
 
 from snakekit.bench.arena.entrants import Entrant
-from snakekit.bench.arena.models import Logits, ModelSource
+from snakekit.bench.arena.models import ModelSource
 from snakekit.bench.players import PlayerError
+from snakekit.runtime.backends.base import BackendInfo, Outputs
 from snakekit.runtime.contract import CardError
 from snakekit.runtime.models import check_card
 from snakekit.trainer import checkpoint
@@ -18,15 +19,23 @@ from snakekit.trainer.model import Net
 class TorchNet:
     """A checkpoint's net. Without gradients it is safe to share between threads."""
 
-    def __init__(self, net: Net, encoder: int) -> None:
-        self._net = net
-        self.encoder = encoder
+    pads = False
 
-    def logits(self, batch: NDArray[np.uint8]) -> Logits:
-        """Return policy logits `[N, 4]` of observations."""
+    def __init__(self, net: Net) -> None:
+        self._net = net
+
+    def infer(self, batch: NDArray[np.uint8]) -> Outputs:
+        """See `Backend`."""
         with torch.inference_mode():
-            policy: Logits = self._net(torch.from_numpy(batch))[0].numpy()
-        return policy
+            policy, value = self._net(torch.from_numpy(batch))
+        return policy.numpy(), (value[:, 0] if value.shape[1] == 1 else value).numpy()
+
+    def describe(self) -> BackendInfo:
+        """Return what runs."""
+        return BackendInfo(requested="torch", actual="torch", precision="fp32")
+
+    def close(self) -> None:
+        """Nothing to free."""
 
 
 def open_checkpoint(entrant: Entrant) -> ModelSource:
@@ -44,5 +53,5 @@ def open_checkpoint(entrant: Entrant) -> ModelSource:
         raise PlayerError(f"player {entrant.spec}: {error}") from None
     # The arena has a thread for each core already, each with a batch of its own.
     torch.set_num_threads(1)
-    opened = TorchNet(net.eval(), found.card.encoder)
-    return ModelSource(found.card.weights_sha256, found.card.encoder, lambda: opened)
+    opened = TorchNet(net.eval())
+    return ModelSource(found.card.weights_sha256, found.card, lambda: opened)

@@ -30,7 +30,10 @@ class Backend(Protocol):
     """Whether a batch should be padded to a warmed-up size (shapes are compiled or tuned)."""
 
     def infer(self, batch: NDArray[np.uint8]) -> Outputs:
-        """Return policy logits `[N, 4]` and values `[N]` (-1..1) for `[N, planes, rows, cols]`."""
+        """Return policy logits `[N, 4]` and values `[N]` (-1..1) for `[N, planes, rows, cols]`.
+
+        A model for all seats gives `[N, slots, 4]` and logits of outcomes `[N, slots + 1]`.
+        """
         ...
 
     def describe(self) -> BackendInfo:

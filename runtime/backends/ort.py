@@ -35,9 +35,9 @@ class OrtBackend:
         self.pads = info.requested != "cpu"
 
     def infer(self, batch: NDArray[np.uint8]) -> Outputs:
-        """Return policy logits `[N, 4]` and values `[N]` for uint8 `[N, planes, rows, cols]`."""
+        """See `Backend`."""
         policy, value = self._session.run(list(OUTPUT_NAMES), {INPUT_NAME: batch})
-        return policy, value.reshape(len(batch))
+        return policy, value[:, 0] if value.shape[1] == 1 else value
 
     def describe(self) -> BackendInfo:
         """Return what runs."""
@@ -247,8 +247,9 @@ def _check_signature(session: Any, card: ModelCard, origin: str) -> None:
     given = inputs[INPUT_NAME]
     rows, cols = card.view if card.view is not None else (None, None)
     _check_tensor(origin, given, "tensor(uint8)", [None, card.planes, rows, cols])
-    _check_tensor(origin, outputs["policy"], "tensor(float)", [None, 4])
-    _check_tensor(origin, outputs["value"], "tensor(float)", [None, 1])
+    slots: list[int | None] = [card.slots] if card.slots else []
+    _check_tensor(origin, outputs["policy"], "tensor(float)", [None, *slots, 4])
+    _check_tensor(origin, outputs["value"], "tensor(float)", [None, card.slots + 1])
 
 
 def _check_tensor(origin: str, tensor: Any, kind: str, expected: list[int | None]) -> None:

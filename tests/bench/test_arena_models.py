@@ -11,24 +11,26 @@ from snakekit.bench.arena.entrants import parse_entrant, parse_entrants, run_ent
 from snakekit.bench.arena.figures import kind_of
 from snakekit.bench.arena.models import CHUNK, Batcher, open_source
 from snakekit.bench.arena.store import GAMES, read_games
-from snakekit.bench.players import PlayerError, SearchPlan
-from snakekit.core import PLANES, State
-from snakekit.runtime.contract import ModelCard
+from snakekit.bench.players import PlayerError, SearchPlan, parse_player
+from snakekit.core import PLANES, State, all_seat_planes
+from snakekit.runtime.contract import ALL_SEATS, ModelCard
 from snakekit.trainer import checkpoint
-from snakekit.trainer.model import build, count_parameters
+from snakekit.trainer.model import ALL_SEAT, build, count_parameters
 
 
 def save(run: Path, step: int, net: str = "compact") -> Path:
     torch.manual_seed(step)
-    options = {"channels": 4, "blocks": 1, "hidden": 8} if net == "compact" else {}
+    options = {"channels": 4, "blocks": 1, "hidden": 8}
+    if net == ALL_SEAT:
+        options["slots"] = 2
     model = build(net, options)
     weights = checkpoint.weights_of(model)
     card = ModelCard(
         name="test",
         net=net,
         net_options=options,
-        encoder=2,
-        planes=PLANES[2],
+        encoder=ALL_SEATS if net == ALL_SEAT else 2,
+        planes=all_seat_planes(2) if net == ALL_SEAT else PLANES[2],
         view=None,
         boards=[(11, 11)],
         rulesets=["standard"],
@@ -104,6 +106,25 @@ def test_a_damaged_checkpoint_is_one_sentence(tmp_path: Path) -> None:
     (folder / "weights.safetensors").write_bytes(b"nothing")
     with pytest.raises(PlayerError, match="cut short or altered"):
         open_source(parse_entrant(f"policy:{folder}"))
+
+
+def test_models_for_all_seats_play_by_equilibrium_and_by_policy(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = str(save(tmp_path, 3, ALL_SEAT))
+    players = [f"eq=equilibrium:{model}", f"own=policy:{model}", "random"]
+    options = ["--games", "6", "--max-turns", "30", "--bootstrap", "100"]
+    found = []
+    for name in ("one", "two"):
+        out = tmp_path / name
+        assert main(["arena", *players, *options, "--out", str(out)]) == 0
+        found.append((out / GAMES).read_text(encoding="utf-8").splitlines())
+    assert len(found[0]) == len(found[1]) == 6
+    capsys.readouterr()
+    assert main(["arena", "equilibrium:standard", "random", "--out", str(tmp_path / "x")]) == 2
+    assert "answers for one seat, not for all" in capsys.readouterr().err
+    with pytest.raises(PlayerError, match="answers for one seat"):
+        parse_player("equilibrium:standard")
 
 
 def test_figures_are_named_by_the_kind_of_players() -> None:

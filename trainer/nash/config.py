@@ -39,7 +39,7 @@ class NashConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     replay: Annotated[int, Meta(ge=1000, description="positions kept, all boards together")] = 50000
     reuse: Annotated[float, Meta(gt=0, le=64, description="positions trained for each played")] = 3
     games: Annotated[int, Meta(ge=1, le=4096, description="games side by side of each kind")] = 64
-    turns: Annotated[int, Meta(ge=1, description="turns played in a round")] = 32
+    turns: Annotated[int, Meta(ge=1, description="turns played in a round")] = 48
     max_turns: Annotated[int, Meta(ge=1, description="a game's limit of turns")] = 500
     iterations: Annotated[int, Meta(ge=1, le=100_000, description="of regret matching")] = 256
     explore: Annotated[Share, Meta(description="chance of a random move, a seat and turn")] = 0.1
@@ -50,7 +50,8 @@ class NashConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ] = 0.85
     pretrain: Annotated[
         int, Meta(ge=0, description="rounds at first with outcomes as targets (lambda 1)")
-    ] = 4
+    ] = 2
+    pretrain_turns: Annotated[int, Meta(ge=1, description="turns played in those rounds")] = 200
     gate_every: Annotated[int, Meta(ge=0, description="updates between gates; 0: none")] = 5000
     gate_games: Annotated[int, Meta(ge=2, description="games of a gate")] = 128
     gate_level: Annotated[

@@ -102,6 +102,13 @@ class Learner:
         }
 
 
+def answer_all(model: Net, obs: NDArray[np.uint8]) -> tuple[Floats, Floats]:
+    """Return policy logits `[N, slots, 4]` and outcome logits `[N, slots + 1]`, no gradients."""
+    with torch.inference_mode():
+        policy, outcome = model(torch.from_numpy(obs))
+        return policy.numpy(), outcome.numpy()
+
+
 def infer_policy(model: Net, obs: NDArray[np.uint8]) -> NDArray[Any]:
     """Return policy logits `[N, slots, actions]` without gradients."""
     with torch.inference_mode():

@@ -10,6 +10,9 @@ from snakekit.trainer.generate import Cancelled
 from snakekit.trainer.nash.examples import Examples
 from snakekit.trainer.nash.game import Ends, Evaluate, Floats, Solved, Table
 
+USUAL = 0.1
+"""Moves of at least this probability tell about the equilibrium however they were chosen."""
+
 
 @dataclass(frozen=True)
 class Recipe:
@@ -83,6 +86,8 @@ def choose(
 ) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
     """Return actions `[games, slots]` and whether any living seat of a game explored `[games]`.
 
+    A random move that the equilibrium itself makes often enough is no exploration.
+
     Args:
         solved: the equilibria.
         explore: probability of a random candidate by game.
@@ -95,7 +100,8 @@ def choose(
     points = generator.random(shape) * edges[..., -1]
     # Never an action without weight, whatever the last sum was rounded to.
     chosen = np.minimum((edges <= points[..., None]).sum(2), weights.shape[2] - 1)
-    return chosen.astype(np.intp), np.asarray(dare.any(1))
+    usual = np.take_along_axis(solved.policy, chosen[..., None], 2)[..., 0] >= USUAL
+    return chosen.astype(np.intp), np.asarray((dare & ~usual).any(1))
 
 
 class _Record:

@@ -6,6 +6,7 @@ on one machine.
 """
 
 import copy
+import dataclasses
 import math
 import time
 from collections.abc import Callable
@@ -17,13 +18,13 @@ import numpy as np
 import torch
 
 from snakekit import core
-from snakekit.runtime.contract import ModelCard
+from snakekit.runtime.contract import ALL_SEATS, ModelCard
 from snakekit.trainer import checkpoint as store
 from snakekit.trainer.checkpoint import Checkpoint, CheckpointError
 from snakekit.trainer.gate import Gate, gate_jobs, run_gate
 from snakekit.trainer.generate import Cancelled
 from snakekit.trainer.league import FOLDER, League, LeagueRules, Weights
-from snakekit.trainer.model import ALL_SEAT, ALL_SEAT_ENCODER, Net, build, count_parameters
+from snakekit.trainer.model import ALL_SEAT, Net, build, count_parameters
 from snakekit.trainer.nash.config import NashConfig
 from snakekit.trainer.nash.examples import Examples, Replay, augment
 from snakekit.trainer.nash.learner import Learner, evaluator
@@ -83,6 +84,7 @@ class Nash:
         self.batches = np.random.default_rng([config.seed, 2])
         self.rounds = 0
         self.positions = 0
+        self._latest = 0
         self.seconds = 0.0
         self.gates = 0
         self.league = League(LeagueRules(), store.weights_of(self.model))
@@ -115,13 +117,20 @@ class Nash:
     def recipe(self, number: int) -> Recipe:
         """Return how to play in round `number`; the first ones learn from outcomes."""
         config = self.config
-        return Recipe(
+        usual = Recipe(
             turns=config.turns,
             iterations=config.iterations,
             explore=config.explore,
             opening_explore=config.opening_explore,
             opening_turns=config.opening_turns,
-            trust=1.0 if number < config.pretrain else config.trust,
+            trust=config.trust,
+        )
+        if number >= config.pretrain:
+            return usual
+        # Whole games without exploration, which would cut them off from their outcomes; play on
+        # the values of an untrained net is random enough.
+        return dataclasses.replace(
+            usual, turns=config.pretrain_turns, explore=0.0, opening_explore=0.0, trust=1.0
         )
 
     def generate(
@@ -151,11 +160,12 @@ class Nash:
             Cancelled: `stop()` turned true; the state is that of the round's start.
         """
         begun = time.perf_counter()
-        before = self._snapshot()
         actor = copy.deepcopy(self.model).eval()
+        before = self._snapshot()
         try:
             if len(self.replay) == 0:
                 self._take(pool.submit(self.generate, 0, actor, stop).result()[0])
+                before = self._snapshot()
             ahead = pool.submit(self.generate, self.rounds + 1, actor, stop)
             figures = self._train(ahead, stop)
             trained = time.perf_counter()
@@ -181,6 +191,7 @@ class Nash:
     def _take(self, examples: Examples) -> None:
         self.replay.add(examples)
         self.positions += len(examples)
+        self._latest = len(examples)
 
     def _snapshot(self) -> dict[str, Any]:
         return {
@@ -201,8 +212,7 @@ class Nash:
 
     def _train(self, ahead: Future[Any], stop: Callable[[], bool]) -> dict[str, float]:
         config = self.config
-        played = config.games * config.turns
-        count = max(1, round(played * config.reuse / config.batch))
+        count = max(1, round(self._latest * config.reuse / config.batch))
         count = min(count, config.steps - self.step)
         totals: dict[str, float] = {}
         for _ in range(count):
@@ -250,7 +260,7 @@ class Nash:
             name=self.config.name,
             net=ALL_SEAT,
             net_options=self.config.net_options(),
-            encoder=ALL_SEAT_ENCODER,
+            encoder=ALL_SEATS,
             planes=core.all_seat_planes(self.config.slots),
             view=None,
             boards=sorted({(s.width, s.height) for s in self.scenarios}),
@@ -281,6 +291,7 @@ class Nash:
                 "step": self.step,
                 "round": self.rounds,
                 "positions": self.positions,
+                "latest": self._latest,
                 "seconds": self.seconds,
                 "gates": self.gates,
                 FOLDER: self.league.table(),
@@ -308,7 +319,7 @@ class Nash:
             run.started_from = str(counters["started_from"])
             run.learner.step, run.rounds = int(counters["step"]), int(counters["round"])
             run.positions, run.seconds = int(counters["positions"]), float(counters["seconds"])
-            run.gates = int(counters["gates"])
+            run.gates, run._latest = int(counters["gates"]), int(counters["latest"])
         except (ValueError, KeyError, TypeError) as error:
             raise CheckpointError(f"{origin}: {error}") from None
         run.model.load_state_dict(store.restore_model(saved, origin=origin).state_dict())

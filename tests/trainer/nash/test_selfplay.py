@@ -66,9 +66,13 @@ def test_choices_follow_the_policy_and_explore_among_candidates():
     assert set(chosen[:, 0]) == {1, 2}
     assert (chosen[:, 0] == 2).mean() == pytest.approx(0.75, abs=0.04)
     assert (chosen[:, 1] == 3).all()
+    chosen, explored = choose(solved, np.full(2000, 1.0), generator)
+    assert (chosen[:, 0] == 2).mean() == pytest.approx(0.5, abs=0.04)
+    assert not explored.any()  # usual moves, and an empty slot
+    policy[:, 0, 1], policy[:, 0, 2] = 0.05, 0.95
     chosen, explored = choose(solved, np.full(2000, 0.5), generator)
-    assert explored.mean() == pytest.approx(0.5, abs=0.05)  # the empty slot never explores
-    assert (chosen[explored, 0] == 2).mean() == pytest.approx(0.5, abs=0.06)
+    assert explored.mean() == pytest.approx(0.25, abs=0.04)
+    assert (chosen[explored, 0] == 1).all()
 
 
 @pytest.mark.parametrize(("text", "slots"), [("7x7x2", 2), ("7x7x3", 4)])

@@ -24,6 +24,8 @@ CONFIG = NashConfig(
     batch=32,
     games=8,
     turns=8,
+    pretrain=1,
+    pretrain_turns=12,
     iterations=32,
     replay=1000,
     gate_games=8,
@@ -32,6 +34,7 @@ CONFIG = NashConfig(
 OPTIONS = [
     *("--scenarios", "5x5x2", "--channels", "8", "--blocks", "1", "--hidden", "8"),
     *("--batch", "32", "--games", "8", "--turns", "8", "--iterations", "32"),
+    *("--pretrain", "1", "--pretrain-turns", "12"),
     *("--replay", "1000", "--gate-games", "8", "--gate-every", "6", "--max-turns", "40"),
 ]
 
