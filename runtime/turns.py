@@ -15,7 +15,7 @@ BURST = 8
 """Moves begun in one round of the event loop; the next come in the next round, in order."""
 WAIT_SHARE = 0.2
 """A move whose turn is reckoned to come after this share of its timeout is refused."""
-FIRST_COST_S = 0.001
+FIRST_COST_S = 0.0005
 """Time between two moves begun under load, before it has been measured."""
 BUSY_SENTENCE = "server: too busy to answer in time, expected fewer moves at the same time"
 
