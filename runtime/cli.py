@@ -63,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
 
     from snakekit.runtime.backends import BackendError
     from snakekit.runtime.process import serve
-    from snakekit.runtime.recording import RecorderError
+    from snakekit.runtime.recording.recorder import RecorderError
 
     # The time of creation of every child would double what Prometheus has to store.
     disable_created_metrics()  # type: ignore[no-untyped-call]

@@ -21,7 +21,7 @@ from snakekit.runtime.engine import Engine
 from snakekit.runtime.gate import GatedRunner, Gatekeeper
 from snakekit.runtime.metrics import Metrics
 from snakekit.runtime.private import create_private_app, reload_model
-from snakekit.runtime.recording import Recorder
+from snakekit.runtime.recording.recorder import Recorder
 from snakekit.runtime.server import Observer, create_app, prefix
 from snakekit.runtime.watch import Watch
 

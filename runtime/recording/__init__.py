@@ -1,5 +1,5 @@
-"""Recording: a process of its own keeps games and decisions; moves never wait for a disk."""
+"""Recording: a process of its own keeps games and decisions; moves never wait for a disk.
 
-from snakekit.runtime.recording.recorder import Recorder, RecorderError
-
-__all__ = ["Recorder", "RecorderError"]
+`recorder` is the server's side, `writer` the process. Nothing is imported here: the process needs
+little of what the server does.
+"""

@@ -17,8 +17,9 @@ from recorded_games import Game, Json, names, only
 from snakekit.runtime import boardjson
 from snakekit.runtime.config import ServerConfig
 from snakekit.runtime.engine import Engine
-from snakekit.runtime.recording import Recorder, RecorderError, columns, recorder, writer
+from snakekit.runtime.recording import columns, recorder, writer
 from snakekit.runtime.recording.event import Status
+from snakekit.runtime.recording.recorder import Recorder, RecorderError
 from snakekit.runtime.server import create_app
 
 pytest.importorskip("pyarrow", reason="needs snakekit[record]")

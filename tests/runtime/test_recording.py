@@ -3,6 +3,8 @@
 import errno
 import json
 import os
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -336,3 +338,13 @@ def test_something_else_is_not_read_as_decisions(tmp_path: Path) -> None:
     path.write_bytes(b"PAR1 but not really PAR1")
     with pytest.raises(ValueError, match="not a file of decisions"):
         columns.read(path)
+
+
+def test_the_process_imports_little() -> None:
+    code = (
+        "import sys, snakekit.runtime.recording.writer\n"
+        "print(sorted({'aiohttp', 'numpy', 'prometheus_client', 'pyarrow'} & set(sys.modules)))"
+    )
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.strip() == "[]"
