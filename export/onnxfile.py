@@ -25,7 +25,12 @@ from snakekit.runtime.contract import (
 from snakekit.trainer.checkpoint import Checkpoint, hash_weights
 from snakekit.trainer.model import Net, build
 
-OPSET = 20
+OPSET = 18
+"""What the exporter writes by itself, and what runtimes of a server of some years run.
+
+ReduceMax changed in 20, and a CUDA kernel that is registered for 18 and later is not taken for it:
+an older ONNX Runtime would send the node to the CPU.
+"""
 
 
 class ModelFileError(ValueError):

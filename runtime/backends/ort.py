@@ -188,6 +188,8 @@ def _session(
         )
     except Exception as error:
         reason = missing or re.sub(r"\s+", " ", str(error)).replace(str(path), path.name)[:200]
+        if kind != "cpu" and card.precision == "int8" and not missing:
+            reason += "; an int8 file for CPUs runs on no GPU, take fp16"
         if kind == "cpu":
             raise BackendError(f"{path.name}: ONNX Runtime cannot load it: {reason}") from None
         raise BackendError(
