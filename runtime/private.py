@@ -9,7 +9,7 @@ from aiohttp import web
 from snakekit.runtime.backends import BackendError
 from snakekit.runtime.engine import Engine
 from snakekit.runtime.metrics import CONTENT_TYPE
-from snakekit.runtime.watch import Watch
+from snakekit.runtime.watch.live import Watch
 
 log = logging.getLogger("snakekit.server")
 

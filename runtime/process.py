@@ -23,7 +23,7 @@ from snakekit.runtime.metrics import Metrics
 from snakekit.runtime.private import create_private_app, reload_model
 from snakekit.runtime.recording.recorder import Recorder
 from snakekit.runtime.server import Observer, create_app, prefix
-from snakekit.runtime.watch import Watch
+from snakekit.runtime.watch.live import Watch
 
 log = logging.getLogger("snakekit.server")
 

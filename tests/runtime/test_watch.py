@@ -12,13 +12,13 @@ import pytest
 from aiohttp import ClientSession, ClientTimeout
 from aiohttp.test_utils import TestClient, TestServer
 
-from snakekit.runtime import watch as watching
 from snakekit.runtime.config import ServerConfig
 from snakekit.runtime.engine import Engine
 from snakekit.runtime.private import create_private_app
 from snakekit.runtime.server import create_app
-from snakekit.runtime.watch import Watch, live, page
-from snakekit.runtime.watch.page import Frame
+from snakekit.runtime.watch import live
+from snakekit.runtime.watch.live import Watch
+from snakekit.runtime.watch.page import Frame, page
 
 FAST = ServerConfig(backend="random", mode="hybrid", budget_ms=5, table_mb=1, log_level="error")
 CHROMIUM = shutil.which("chromium")
@@ -128,7 +128,7 @@ def test_the_page_fetches_nothing_and_names_cannot_become_markup() -> None:
     name = "</script><script>alert(1)</script>"
     board = json.dumps({"width": 3, "height": 3, "snakes": [], "food": [], "hazards": []})
     frame = Frame(game=name, you=name, turn=0, board=live.msgspec.Raw(board.encode()))
-    text = watching.page(name, [frame])
+    text = page(name, [frame])
     assert text.count("<script") == 2
     assert not re.search(r"https?://(?!www\.w3\.org/2000/svg)|\bsrc=|@import|url\(", text)
     assert "innerHTML" not in text
