@@ -19,7 +19,7 @@ def test_weights_survive_in_parts(
     run, out, again = tmp_path / "run", tmp_path / "out", tmp_path / "again"
     store.save(run / "checkpoints" / "step-000000007", tiny)
     tools = runpy.run_path(str(SCRIPT))
-    tools["pack"].__globals__["PART"] = 10_000
+    tools["pack"].__globals__["PART"] = 2_000
     tools["pack"](run, out)
     assert len(list(out.iterdir())) > 1
     monkeypatch.setattr(sys, "argv", ["handover.py", "unpack", str(out), str(again)])
