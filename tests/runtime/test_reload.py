@@ -226,7 +226,7 @@ def until(true: Any) -> None:
 
 @pytest.mark.slow
 def test_loading_a_model_does_not_hold_up_the_interpreter(tmp_path: Path) -> None:
-    """ONNX Runtime lets other threads run while it makes a session (from 1.31), as a reload needs."""
+    """ONNX Runtime lets other threads run while it makes a session; a reload needs that."""
     runtime = pytest.importorskip("onnxruntime", reason="needs ONNX Runtime")
     from snakekit.runtime.models import find_model
 
