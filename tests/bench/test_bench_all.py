@@ -1,13 +1,14 @@
 """Search figures, a server of its own, and all measures in one report."""
 
 import json
+import os
 import statistics
 
 import pytest
 
 from snakekit import core
 from snakekit.__main__ import main
-from snakekit.bench import served, server
+from snakekit.bench import scenarios, served, server
 from snakekit.bench.search import SIZES, SearchConfig, fixed_positions, overshoots
 
 
@@ -108,3 +109,24 @@ def test_a_server_that_cannot_start_says_why(capsys):
     error = capsys.readouterr().err
     assert "ended at once: model: no file no-such" in error
     assert error.count("\n") == 1
+
+
+@pytest.mark.slow
+def test_soak_and_overload_have_servers_of_their_own(tmp_path, monkeypatch):
+    monkeypatch.setattr(scenarios, "PROBE_S", 0.3)
+    monkeypatch.setattr(scenarios, "SETTLE_S", 0.1)
+    monkeypatch.setattr(scenarios, "OVER_GAMES", 20)
+    before = os.sched_getaffinity(0)
+    path = tmp_path / "figures.json"
+    words = ["--scenario", "soak,overload", "--soak-games", "2", "--clients", "4"]
+    code = main(["bench", "server", *words, "--seconds", "1", "--json", str(path)])
+    report = json.loads(path.read_text())
+    by_name = {r["name"]: r for r in report["results"]}
+    assert code == ("not_measured" in report)
+    assert by_name["server.hybrid.soak.p999_ms"]["params"]["goal"] == 475
+    assert by_name["server.hybrid.soak.misses"]["params"]["server"] == "started here, mode hybrid"
+    over = by_name["server.policy.overload.moves_per_s"]
+    facts = over["params"]
+    assert over["samples"] == pytest.approx(4 * facts["saturation_per_s"], rel=0.01)
+    assert by_name["server.policy.overload.memory_ratio"]["value"] > 0.5
+    assert os.sched_getaffinity(0) == before
