@@ -22,9 +22,9 @@ class NashConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     scenarios: Annotated[
         tuple[Text, ...], Meta(description="kinds of games, WIDTHxHEIGHTxSNAKES[/ruleset][:weight]")
     ] = ("11x11x2",)
-    channels: Annotated[int, Meta(ge=4, le=256, description="width of the trunk")] = 16
+    channels: Annotated[int, Meta(ge=4, le=256, description="width of the trunk")] = 32
     blocks: Annotated[int, Meta(ge=1, le=32, description="depth of the trunk")] = 2
-    hidden: Annotated[int, Meta(ge=8, le=1024, description="width of the readout")] = 48
+    hidden: Annotated[int, Meta(ge=8, le=1024, description="width of the readout")] = 64
     attention: Annotated[
         int, Meta(ge=0, le=16, description="heads of a transformer trunk; 0: convolutions")
     ] = 0
@@ -37,7 +37,7 @@ class NashConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     policy_weight: Annotated[float, Meta(ge=0, description="of the policy's loss")] = 1.0
     grad_norm: Annotated[float, Meta(gt=0, description="gradients are clipped to it")] = 1.0
     replay: Annotated[int, Meta(ge=1000, description="positions kept, all boards together")] = 50000
-    reuse: Annotated[float, Meta(gt=0, le=64, description="positions trained for each played")] = 3
+    reuse: Annotated[float, Meta(gt=0, le=64, description="positions trained for each played")] = 2
     games: Annotated[int, Meta(ge=1, le=4096, description="games side by side of each kind")] = 64
     turns: Annotated[int, Meta(ge=1, description="turns played in a round")] = 48
     max_turns: Annotated[int, Meta(ge=1, description="a game's limit of turns")] = 500
@@ -48,6 +48,12 @@ class NashConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     trust: Annotated[
         Share, Meta(description="lambda: share of what followed in the value's target")
     ] = 0.85
+    area: Annotated[
+        Share, Meta(description="share of area and length in the judgement of boards at first")
+    ] = 0.8
+    area_until: Annotated[
+        Share, Meta(description="part of all updates over which that share falls to 0")
+    ] = 0.3
     pretrain: Annotated[
         int, Meta(ge=0, description="rounds at first with outcomes as targets (lambda 1)")
     ] = 2

@@ -27,10 +27,10 @@ from snakekit.trainer.league import FOLDER, League, LeagueRules, Weights
 from snakekit.trainer.model import ALL_SEAT, Net, build, count_parameters
 from snakekit.trainer.nash.config import NashConfig
 from snakekit.trainer.nash.examples import Examples, Replay, augment
-from snakekit.trainer.nash.learner import Learner, evaluator
+from snakekit.trainer.nash.learner import Learner, blended, evaluator
 from snakekit.trainer.nash.players import equilibrium
 from snakekit.trainer.nash.selfplay import Recipe, play
-from snakekit.trainer.nash.snakes import MOVES, SnakeTable
+from snakekit.trainer.nash.snakes import MOVES, SnakeTable, area_opinion
 from snakekit.trainer.run import source_commit
 from snakekit.trainer.scenario import draw, parse_all
 
@@ -114,6 +114,12 @@ class Nash:
         """Whether all updates have been made."""
         return self.step >= self.config.steps
 
+    @property
+    def area_share(self) -> float:
+        """Share of the plain judgement by area in the present updates, falling to 0."""
+        config = self.config
+        return config.area * max(0.0, 1 - self.step / max(config.area_until * config.steps, 1))
+
     def recipe(self, number: int) -> Recipe:
         """Return how to play in round `number`; the first ones learn from outcomes."""
         config = self.config
@@ -134,9 +140,19 @@ class Nash:
         )
 
     def generate(
-        self, number: int, actor: Net, stop: Callable[[], bool] = lambda: False
+        self,
+        number: int,
+        actor: Net,
+        share: float,
+        stop: Callable[[], bool] = lambda: False,
     ) -> tuple[Examples, dict[str, float]]:
         """Play round `number` with `actor` on one kind of game.
+
+        Args:
+            number: of the round.
+            actor: the value net.
+            share: see `area_share`.
+            stop: asked every turn.
 
         Raises:
             Cancelled: `stop()` turned true; the games are somewhere in the round.
@@ -145,7 +161,8 @@ class Nash:
         scenario = draw(self.scenarios, 1, generator)[0]
         table = self.tables[self.scenarios.index(scenario)]
         begun = time.perf_counter()
-        examples, figures = play(table, evaluator(actor), self.recipe(number), generator, stop)
+        judge = blended(evaluator(actor), area_opinion, share)
+        examples, figures = play(table, judge, self.recipe(number), generator, stop)
         figures["generate_seconds"] = time.perf_counter() - begun
         return examples, figures
 
@@ -161,12 +178,13 @@ class Nash:
         """
         begun = time.perf_counter()
         actor = copy.deepcopy(self.model).eval()
+        share = self.area_share
         before = self._snapshot()
         try:
             if len(self.replay) == 0:
-                self._take(pool.submit(self.generate, 0, actor, stop).result()[0])
+                self._take(pool.submit(self.generate, 0, actor, share, stop).result()[0])
                 before = self._snapshot()
-            ahead = pool.submit(self.generate, self.rounds + 1, actor, stop)
+            ahead = pool.submit(self.generate, self.rounds + 1, actor, share, stop)
             figures = self._train(ahead, stop)
             trained = time.perf_counter()
             examples, found = ahead.result()

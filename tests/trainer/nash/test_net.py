@@ -7,8 +7,9 @@ import torch
 from snakekit import core
 from snakekit.trainer.model import ALL_SEAT, build
 from snakekit.trainer.nash.examples import Examples, Replay, augment, exchange_slots
-from snakekit.trainer.nash.learner import Learner, losses
+from snakekit.trainer.nash.learner import Learner, blended, losses
 from snakekit.trainer.nash.players import sharpen
+from snakekit.trainer.nash.snakes import area_opinion
 
 SMALL = {"slots": 4, "channels": 8, "blocks": 1, "hidden": 8}
 KINDS = [{}, {"attention": 2}, {"separate": 1}, {"attention": 2, "separate": 1}]
@@ -139,6 +140,18 @@ def test_replay_keeps_the_newest_and_survives_saving():
         np.testing.assert_array_equal(one, other)
     with pytest.raises(ValueError, match="saved replay"):
         Replay({shape: 5}, 4, 4).unpack(replay.pack())
+
+
+def test_area_and_length_alone_give_an_opinion():
+    long = core.Snake("a", 90, [(3, 3), (3, 2), (3, 1), (2, 1), (1, 1)])
+    short = core.Snake("b", 90, [(0, 6), (0, 5), (0, 4)])
+    obs = core.encode_all([core.State(7, 7, [long, short])], slots=4)
+    found = area_opinion(obs)[0]
+    assert found.sum() == pytest.approx(1)
+    assert found[0] > 0.75 > 0.2 > found[1]
+    assert found[2] == found[3] == 0
+    logits = blended(lambda o: np.zeros((len(o), 5), np.float32), area_opinion, 0.5)(obs)
+    np.testing.assert_allclose(np.exp(logits)[0], (found + 0.2) / 2, atol=1e-6)
 
 
 def test_sharpening():
