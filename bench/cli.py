@@ -12,6 +12,7 @@ MEASURES: dict[str, tuple[str, str]] = {
     "search": ("snakekit.bench.search", "nodes per second, depth, time kept"),
     "nash": ("snakekit.bench.nash", "moves by equilibrium, regret matching, training by it"),
     "server": ("snakekit.bench.server", "latency and throughput of a server"),
+    "tune": ("snakekit.bench.tune.cli", "better weights for the evaluation, by self-play"),
     "train": ("snakekit.bench.train", "decisions learned from a second, and where time goes"),
     "all": ("snakekit.bench.everything", "all of these in one report"),
     "counts": ("snakekit.bench.counts_check", "instructions, nodes, allocations; a baseline"),

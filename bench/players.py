@@ -1,14 +1,17 @@
 """Players of a match: Battlesnake servers over HTTP, and players built into snakekit."""
 
+import hashlib
 import re
 import threading
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Protocol
 
 from snakekit.bench.palette import PALETTE
 from snakekit.bench.protocol import Customization
+from snakekit.bench.weights import read_weights
 from snakekit.core import Searcher, SearchResult, State, greedy_move, random_move
 
 _TURN_STRIDE = 0x9E3779B1
@@ -63,6 +66,15 @@ class SearchPlan:
     budget_us: int = 0
     nodes: int = 0
     depth: int = 64
+    weights: Mapping[str, int] = field(default_factory=dict)
+    """Of the evaluation, in place of the built-in ones."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Tells weights apart, whatever file they come from; empty for the built-in ones."""
+        if not self.weights:
+            return ""
+        return hashlib.sha256(repr(sorted(self.weights.items())).encode()).hexdigest()
 
     @property
     def table_mb(self) -> int:
@@ -70,6 +82,10 @@ class SearchPlan:
         if self.budget_us:
             return min(max(self.budget_us // 10_000, 1), 16)
         return min(max(self.nodes // 20_000, 1), 16) if self.nodes else 4
+
+    def searcher(self) -> Searcher:
+        """Return a searcher for one seat of one game."""
+        return Searcher(self.table_mb, weights=self.weights)
 
     def search(self, searcher: Searcher, state: State, seat: int) -> SearchResult:
         """Search for a living seat."""
@@ -86,25 +102,38 @@ _PLANS: tuple[tuple[str, int, Callable[[float], SearchPlan]], ...] = (
 
 
 def parse_plan(text: str, player: str) -> SearchPlan:
-    """Return what `MS`, `depth=N` or `nodes=N` asks for.
+    """Return what `MS`, `depth=N` or `nodes=N` asks for, perhaps followed by `,weights=FILE`.
 
     Raises:
-        PlayerError: naming `player`, for anything else.
+        PlayerError: naming `player`, for anything else, or a file that cannot be used.
     """
+    text, comma, rest = text.partition(",")
     for pattern, most, plan in _PLANS:
         found = re.fullmatch(pattern, text)
         if found and 1 <= float(found[1]) <= most:
-            return plan(float(found[1]))
+            asked = plan(float(found[1]))
+            return replace(asked, weights=_weights(rest, player)) if comma else asked
     raise PlayerError(
-        f"player {player}: expected a search of 1 to 60000 milliseconds, of depth=1 to depth=64 "
-        f"turns, or of nodes=1 to nodes=999999999 positions, found {text!r}"
+        f"player {player}: expected a search as search:MS of 1 to 60000 milliseconds, "
+        f"of depth=1 to depth=64 turns, or of nodes=1 to nodes=999999999 positions, found {text!r}"
     )
+
+
+def _weights(text: str, player: str) -> dict[str, int]:
+    key, _, path = text.partition("=")
+    if key != "weights" or not path:
+        raise PlayerError(f"player {player}: expected weights=FILE after the comma, found {text!r}")
+    try:
+        return read_weights(Path(path))
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise PlayerError(f"player {player}: {path}: {reason}") from None
 
 
 def _search(plan: SearchPlan) -> Callable[[int], Mind]:
     def sit(seed: int) -> Mind:
         # One table a seat and game: what an earlier game left in it would change the moves.
-        searcher = Searcher(plan.table_mb)
+        searcher = plan.searcher()
         return lambda state, seat: plan.search(searcher, state, seat).best
 
     return sit
@@ -139,9 +168,9 @@ def _policy_spec(text: str, *, equilibrium: bool = False) -> Callable[[int], Min
 def parse_player(text: str) -> Player:
     """Return the player that `[NAME=]SPEC` describes.
 
-    SPEC is a URL, `random`, `greedy`, `search:MS`, `search:depth=N`, `search:nodes=N`,
-    `policy:MODEL` (`policy` alone means the shipped model) or `equilibrium:MODEL`, for a model
-    that answers for all seats.
+    SPEC is a URL, `random`, `greedy`, `search:MS`, `search:depth=N`, `search:nodes=N`
+    (all with `,weights=FILE` if wanted), `policy:MODEL` (`policy` alone means the shipped model)
+    or `equilibrium:MODEL`, for a model that answers for all seats.
 
     Raises:
         PlayerError: no such kind of player, or its argument is wrong.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "bind.h"
@@ -16,6 +17,8 @@ namespace snakekit {
 
 namespace {
 
+using Sample = std::tuple<py::array_t<std::int32_t>, py::array_t<std::int32_t>, py::array_t<float>,
+                          py::array_t<std::int64_t>>;
 using Given = std::map<std::string, int>;
 
 template <class To, class From>
@@ -65,10 +68,9 @@ py::array_t<float> play(const Given& a, const Given& b, std::int64_t first, int 
   return array<float>(points).reshape({py::ssize_t{starts}, py::ssize_t{line_ups(snakes)}});
 }
 
-py::tuple sample(const Given& given, std::int64_t first, int games, int every, int random_percent,
-                 int snakes, int width, int height, const Settings& settings,
-                 std::int64_t max_nodes, int max_depth, int max_turns, std::uint64_t seed,
-                 int threads) {
+Sample sample(const Given& given, std::int64_t first, int games, int every, int random_percent,
+              int snakes, int width, int height, const Settings& settings, std::int64_t max_nodes,
+              int max_depth, int max_turns, std::uint64_t seed, int threads) {
   auto play = games_of(snakes, width, height, settings, max_nodes, max_depth, max_turns, seed);
   check_count("games", games);
   check_count("every", every);
@@ -86,8 +88,8 @@ py::tuple sample(const Given& given, std::int64_t first, int games, int every, i
       {static_cast<py::ssize_t>(found.terms.size()), py::ssize_t{kTerms}});
   auto* out = terms.mutable_data();
   for (const auto& row : found.terms) out = std::copy(row.begin(), row.end(), out);
-  return py::make_tuple(terms, array<std::int32_t>(found.living), array<float>(found.result),
-                        array<std::int64_t>(found.game));
+  return {terms, array<std::int32_t>(found.living), array<float>(found.result),
+          array<std::int64_t>(found.game)};
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ from snakekit.bench.gamefile import GameWriter
 from snakekit.bench.match import GameRules, derive_seed
 from snakekit.bench.palette import PALETTE
 from snakekit.bench.protocol import Customization, Seat, Turn, game_object
-from snakekit.core import Searcher, State
+from snakekit.core import State
 
 _UP = 0
 _TURN_STRIDE = 0x9E3779B1
@@ -81,7 +81,7 @@ class Bout:
             rules.width, rules.height, ids, self._start_seed, rules.settings
         )
         self._keys = [derive_seed(seed, "player", job.game, seat) for seat in range(len(ids))]
-        self._searchers = [Searcher(e.plan.table_mb) if e.plan else None for e in self.entrants]
+        self._searchers = [e.plan.searcher() if e.plan else None for e in self.entrants]
         self._last = [_UP] * len(ids)
         self.faults = [0] * len(ids)
         self.game_id = str(uuid.UUID(int=derive_seed(seed, "id", job.game)))

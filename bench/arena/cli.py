@@ -6,6 +6,7 @@ import importlib.util
 import shlex
 import sys
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -48,7 +49,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="*",
         metavar="[NAME=]PLAYER",
         help="URL, random, greedy, search:MS, search:depth=N, search:nodes=N, "
-        "policy:MODEL[@TEMPERATURE], equilibrium:MODEL[@TEMPERATURE], hybrid:MODEL:MS; MODEL is "
+        "policy:MODEL[@TEMPERATURE], equilibrium:MODEL[@TEMPERATURE], hybrid:MODEL:MS "
+        "(searches also with ,weights=FILE); MODEL is "
         "an ONNX file, a checkpoint folder, or empty for the shipped one",
     )
     parser.add_argument(
@@ -126,11 +128,18 @@ def _prepare(args: argparse.Namespace) -> _Arena:
     )
     plan = Plan(
         players=texts,
-        fingerprints={name: source.fingerprint for name, source in sources.items()},
+        fingerprints={e.name: text for e in entrants if (text := _fingerprint(e, sources))},
         options=config.deciding(),
     )
     jobs = schedule([e.name for e in entrants], config.size, config.games, config.seed)
     return _Arena(config, entrants, sources, hall, jobs, folder, plan)
+
+
+def _fingerprint(entrant: Entrant, sources: Mapping[str, ModelSource]) -> str:
+    """Return what tells the contents of the player's files, empty without any."""
+    source, plan = sources.get(entrant.name), entrant.plan
+    parts = [source.fingerprint if source else "", plan.fingerprint if plan else ""]
+    return "+".join(part for part in parts if part)
 
 
 def _check_fit(config: ArenaConfig, entrants: list[Entrant]) -> None:

@@ -485,7 +485,7 @@ def reflex_move(state: State, seat: int) -> int:
     """
     The safe move with most room; deterministic, microseconds.
     """
-def sample_positions(weights: collections.abc.Mapping[str, int], *, first: int = 0, games: int = 1, every: int = 3, random_percent: int = 4, snakes: int = 2, width: int = 11, height: int = 11, settings: Settings = ..., max_nodes: int = 0, max_depth: int = 99, max_turns: int = 1000, seed: int = 0, threads: int = 1) -> tuple:
+def sample_positions(weights: collections.abc.Mapping[str, int], *, first: int = 0, games: int = 1, every: int = 3, random_percent: int = 4, snakes: int = 2, width: int = 11, height: int = 11, settings: Settings = ..., max_nodes: int = 0, max_depth: int = 99, max_turns: int = 1000, seed: int = 0, threads: int = 1) -> tuple[numpy.typing.NDArray[numpy.int32], numpy.typing.NDArray[numpy.int32], numpy.typing.NDArray[numpy.float32], numpy.typing.NDArray[numpy.int64]]:
     """
     Undecided positions of games, each seen by every living snake. Returns terms
     int32 [n, TERMS], living snakes int32 [n], result float32 [n] (1 for the winner, 0.5
