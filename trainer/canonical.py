@@ -15,7 +15,8 @@ TURNS = (0, MIRROR_X | MIRROR_Y, TRANSPOSE | MIRROR_Y, TRANSPOSE | MIRROR_X)
 """The rotation, as a symmetry, that makes each of the moves up, down, left, right point up."""
 
 
-def _rotated(x: Tensor, symmetry: int) -> Tensor:
+def transformed(x: Tensor, symmetry: int) -> Tensor:
+    """Return `x` `[..., rows, cols]` under `symmetry`: `symmetry.transform_obs` for tensors."""
     if symmetry & TRANSPOSE:
         x = x.transpose(-1, -2)
     mirrored = [axis for bit, axis in ((MIRROR_X, -1), (MIRROR_Y, -2)) if symmetry & bit]
@@ -52,7 +53,7 @@ def face_up(obs: Tensor, heading: Tensor) -> Tensor:
     out = square
     for move in (1, 2, 3):
         here = heading[:, move].view(-1, 1, 1, 1) > 0
-        out = torch.where(here, _rotated(square, TURNS[move]), out)
+        out = torch.where(here, transformed(square, TURNS[move]), out)
     return out
 
 

@@ -87,12 +87,11 @@ class Forward:
         state = {name: torch.from_numpy(np.array(value)) for name, value in weights.items()}
         self.model.load_state_dict(state)
 
-    def put(self, obs: NDArray[np.uint8]) -> Tensor:
+    def put(self, obs: Tensor) -> Tensor:
         """Return `obs` on the device; through pinned memory where that is a GPU."""
-        tensor = torch.from_numpy(obs)
         if self.device.type == "cpu":
-            return tensor
-        return tensor.pin_memory().to(self.device, non_blocking=True)
+            return obs
+        return obs.pin_memory().to(self.device, non_blocking=True)
 
     def ask(self, obs: Tensor) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Return (logits `[N, 4]`, values `[N]`) of `obs`, which lies on the device."""
@@ -111,4 +110,4 @@ class Forward:
 
     def __call__(self, obs: NDArray[np.uint8]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Return (logits `[N, 4]`, values `[N]`) of `obs` `[N, planes, rows, cols]`."""
-        return self.ask(self.put(obs))
+        return self.ask(self.put(torch.from_numpy(obs)))

@@ -6,7 +6,7 @@ import torch
 
 from snakekit import core
 from snakekit.trainer import symmetry
-from snakekit.trainer.canonical import TURNS, face_up, headings, turn_back
+from snakekit.trainer.canonical import TURNS, face_up, headings, transformed, turn_back
 from snakekit.trainer.model import Net, build
 
 ROTATIONS = (0, *TURNS[1:])
@@ -87,6 +87,13 @@ def test_boards_that_are_not_square_are_filled_up() -> None:
         other = net("compact")(torch.from_numpy(padded))
     for a, b in zip(found, other, strict=True):
         torch.testing.assert_close(a, b, atol=1e-5, rtol=0)
+
+
+def test_tensors_are_transformed_as_arrays_are() -> None:
+    obs = np.random.default_rng(0).integers(0, 9, (2, 3, 5, 7), dtype=np.uint8)
+    for s in range(symmetry.COUNT):
+        found = transformed(torch.from_numpy(obs), s)
+        np.testing.assert_array_equal(found.numpy(), symmetry.transform_obs(obs, s))
 
 
 def test_the_switch_is_checked() -> None:

@@ -208,7 +208,7 @@ def test_a_turned_decision_means_the_same_move() -> None:
     for move, (row, col) in enumerate(((3, 2), (1, 2), (2, 1), (2, 3))):
         obs[:, 1, row, col] = 10 + move
     mask = np.tile([[True, False, True, False]], (400, 1))
-    seen, seen_mask, drawn = turned(obs, mask, np.random.default_rng(0))
+    seen, seen_mask, drawn = turned(torch.from_numpy(obs), mask, np.random.default_rng(0))
     assert set(drawn.tolist()) == set(range(symmetry.COUNT))
     cells = ((3, 2), (1, 2), (2, 1), (2, 3))
     for index in range(400):
@@ -216,6 +216,7 @@ def test_a_turned_decision_means_the_same_move() -> None:
             move = _BACK[drawn[index], chosen]
             assert seen[index, 1][cells[chosen]] == 10 + move
             assert seen_mask[index, chosen] == mask[index, move]
-    oblong, _, kept = turned(np.zeros((50, 2, 5, 7), np.uint8), mask[:50], np.random.default_rng(0))
+    flat = torch.zeros(50, 2, 5, 7, dtype=torch.uint8)
+    oblong, _, kept = turned(flat, mask[:50], np.random.default_rng(0))
     assert oblong.shape == (50, 2, 5, 7)
     assert set(kept.tolist()) == {0, 1, 2, 3}

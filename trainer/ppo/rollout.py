@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from snakekit import core
 from snakekit.trainer import symmetry
+from snakekit.trainer.canonical import transformed
 from snakekit.trainer.contest import BUILTIN
 from snakekit.trainer.device import Forward, open_device
 from snakekit.trainer.generate import Cancelled, best_allowed
@@ -89,20 +90,21 @@ def choose(
 
 
 def turned(
-    obs: NDArray[np.uint8], mask: NDArray[np.bool_], generator: np.random.Generator
-) -> tuple[NDArray[np.uint8], NDArray[np.bool_], NDArray[np.intp]]:
+    obs: torch.Tensor, mask: NDArray[np.bool_], generator: np.random.Generator
+) -> tuple[torch.Tensor, NDArray[np.bool_], NDArray[np.intp]]:
     """Return observations and masks, each row under a random symmetry, and the symmetries.
 
     The decision is made and learned in the turned view, so that the probability ratio compares
-    like with like.
+    like with like. Observations are turned where they lie, on a GPU if that has them.
     """
     kept = symmetry.shape_keeping(obs.shape[-2], obs.shape[-1])
     drawn = generator.integers(len(kept), size=len(obs))
-    out, out_mask = np.empty_like(obs), np.empty_like(mask)
+    out, out_mask = torch.empty_like(obs), np.empty_like(mask)
     for s in kept:
         rows = np.flatnonzero(drawn == s)
         if len(rows):
-            out[rows] = symmetry.transform_obs(obs[rows], s)
+            index = torch.from_numpy(rows).to(obs.device)
+            out[index] = transformed(obs[index], s)
             out_mask[rows] = symmetry.transform_policy(mask[rows], s)
     return out, out_mask, drawn
 
@@ -281,12 +283,13 @@ class _Record:
         self.live[turn] = live
         if not len(rows[0]):
             return
-        obs = env.obs[rows]
-        mask = env.masks[rows] if config.mask_moves else np.ones((len(obs), 4), np.bool_)
+        # Torch copies with all its threads, numpy with one.
+        every = torch.from_numpy(env.obs.reshape(live.size, *env.obs.shape[2:]))
+        shown = actor.put(every.index_select(0, torch.from_numpy(np.flatnonzero(live))))
+        mask = env.masks[rows] if config.mask_moves else np.ones((len(shown), 4), np.bool_)
         drawn = None
         if config.symmetry == "random":
-            obs, mask, drawn = turned(obs, mask, self.random)
-        shown = actor.put(obs)
+            shown, mask, drawn = turned(shown, mask, self.random)
         logits, self.values[turn][rows] = actor.ask(shown)
         chosen, log_probs = choose(logits, mask, self.random)
         moves[rows] = chosen if drawn is None else _BACK[drawn, chosen]
