@@ -1,4 +1,4 @@
-"""Servers as processes, and a client that plays them."""
+"""What the tests of deploy/ share."""
 
 import socket
 from collections.abc import Callable
@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def free_port() -> Callable[[], int]:
     """Give a function that finds a port of the loopback address that is free now."""
 

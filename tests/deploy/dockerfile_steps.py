@@ -50,10 +50,10 @@ class Stage:
         return process.returncode
 
     def start(self, command: list[str], **environment: str) -> "subprocess.Popen[str]":
-        """Start a command as a container of this stage would."""
+        """Start a command as a container of this stage would, its files for reading only."""
         variables = self.environment | environment
         return subprocess.Popen(
-            _chrooted(self.root, self.user, self.folder, command),
+            _chrooted(self.root, self.user, self.folder, command, read_only=True),
             env=variables,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -202,10 +202,13 @@ class Builder:
                 shutil.copy2(path, place)
 
 
-def _chrooted(root: Path, user: str, folder: str, command: list[str]) -> list[str]:
+def _chrooted(
+    root: Path, user: str, folder: str, command: list[str], *, read_only: bool = False
+) -> list[str]:
     """Return the command as it runs in `root`, with its mounts seen by nobody else."""
+    sealed = 'mount --bind "$0" "$0" && mount -o remount,ro,bind "$0" && ' if read_only else ""
     inner = (
-        'mount --bind /proc "$0/proc" && mount --bind /dev "$0/dev" && cd "$0" && '
+        sealed + 'mount --bind /proc "$0/proc" && mount --bind /dev "$0/dev" && cd "$0" && '
         'exec chroot --userspec="$1" "$0" /bin/sh -c \'cd "$0" && exec "$@"\' "${@:2}"'
     )
     return ["unshare", "--mount", "bash", "-c", inner, str(root), user, folder, *command]

@@ -4,12 +4,11 @@ import json
 import os
 import re
 import shutil
-import socket
 import subprocess
 import time
 import tomllib
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -97,12 +96,6 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
             subprocess.run(["umount", str(place)], check=True)
 
 
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
-
-
 def get(url: str, data: bytes | None = None) -> Any:
     with urllib.request.urlopen(url, data, timeout=5) as response:
         return json.load(response)
@@ -110,7 +103,9 @@ def get(url: str, data: bytes | None = None) -> Any:
 
 @pytest.mark.slow
 @pytest.mark.timeout(1500)
-def test_the_steps_make_a_small_server_that_answers(image: Stage) -> None:
+def test_the_steps_make_a_small_server_that_answers(
+    image: Stage, free_port: Callable[[], int]
+) -> None:
     sizes = {
         str(path.relative_to(image.root)): path.lstat().st_size
         for path in image.root.rglob("*")
@@ -125,6 +120,7 @@ def test_the_steps_make_a_small_server_that_answers(image: Stage) -> None:
         assert not list(image.root.glob(f"opt/snakekit/bin/{tool}"))
     port, private = str(free_port()), str(free_port())
     settings = {"SNAKEKIT_PORT": port, "SNAKEKIT_METRICS_PORT": private}
+    assert image.run(["touch", "/records/x", "/tmp/x", "/opt/snakekit/x"]) != 0
     server = image.start([*image.entrypoint, *image.command], **settings)
     try:
         assert server.stdout is not None

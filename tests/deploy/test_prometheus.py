@@ -8,7 +8,7 @@ import sys
 import time
 import urllib.parse
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -87,14 +87,9 @@ class Api:
 
 
 @pytest.fixture(scope="module")
-def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
+def api(tmp_path_factory: pytest.TempPathFactory, free_port: Callable[[], int]) -> Iterator[Api]:
     """A Prometheus that has scraped a server under play for a while."""
-    import socket
-
-    folder = tmp_path_factory.mktemp("prometheus")
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port = found.getsockname()[1]
+    folder, port = tmp_path_factory.mktemp("prometheus"), free_port()
     options = ["--model", "standard", "--budget-ms", "20", "--record", str(folder / "records")]
     with served(options) as place:
         target = urllib.parse.urlsplit(place.metrics_url).netloc
