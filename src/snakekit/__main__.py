@@ -19,6 +19,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "bench": ("snakekit.bench.cli", "measure speed on this machine"),
     "replay": ("snakekit.bench.replay", "step through a recorded game"),
     "arena": ("snakekit.bench.arena.cli", "ratings among any players"),
+    "inspect": ("snakekit.bench.inspect", "one board: what would be played, and why"),
 }
 
 
