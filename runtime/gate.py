@@ -19,6 +19,8 @@ from snakekit.runtime.metrics import Metrics
 from snakekit.runtime.turns import BUSY_SENTENCE, Turns
 
 HEADERS_LIMIT = 32 << 10
+HELD_LIMIT = 64 << 10
+"""A larger move is left to aiohttp, which reads no more than it may; usual ones have some kB."""
 SWEEP_S = 0.5
 _METHODS = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ")
 _TIMEOUT = re.compile(rb'"timeout"\s*:\s*(\d{1,7})\b')
@@ -128,7 +130,8 @@ class Gatekeeper:
             silent = self._gates[State.READING] or self._gates[State.IDLE]
             victim = next(iter(silent), gate)
             self.metrics.rejected["connections"].inc()
-            victim.close()
+            self.closed(victim)
+            victim.abort()
         self.moved(gate, State.READING)
 
     def closed(self, gate: "Gate") -> None:
@@ -269,9 +272,10 @@ class Gate(asyncio.Protocol):
         shape = shape_of(data, end, self._keeper.move_line)
         if shape is None or shape.size < len(data):
             self._hand_on(None)
-        elif not shape.is_move or not self._keeper.turns.pressed:
-            if shape.is_move:
-                self._keeper.turns.begin()
+        elif not shape.is_move or shape.size > HELD_LIMIT:
+            self._hand_on(shape.size - len(data))
+        elif not self._keeper.turns.pressed:
+            self._keeper.turns.begin()
             self._hand_on(shape.size - len(data))
         elif shape.size == len(data):
             self._wait_or_refuse(data, end)
@@ -331,13 +335,24 @@ class Gate(asyncio.Protocol):
         self._keeper.moved(self, State.IDLE)
 
     def close(self, last: bytes = b"") -> bool:
-        """Close after writing `last`; return whether anything was written."""
-        if self._transport is None or self._transport.is_closing():
+        """Close after writing `last`; return whether anything was written.
+
+        The second time without mercy: one who reads nothing would hold the connection for ever.
+        """
+        if self._transport is None:
+            return False
+        if self._transport.is_closing():
+            self.abort()
             return False
         if last:
             self._transport.write(last)
         self._transport.close()
         return bool(last)
+
+    def abort(self) -> None:
+        """Close at once, whatever is still to be written."""
+        if self._transport is not None:
+            self._transport.abort()
 
 
 def gate_of(request: web.BaseRequest) -> Gate | None:

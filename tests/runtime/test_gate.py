@@ -337,3 +337,42 @@ async def test_a_client_that_reads_nothing_is_not_answered_for_ever(
     assert (await send(client, "/move", request_json))[0] == 200
     transport = next(iter(client.keeper._gates[State.BUSY] or client.keeper._gates[State.IDLE]))
     assert transport._transport.get_write_buffer_size() < 1 << 20
+
+
+async def test_many_at_once_do_not_pass_the_bound(make_client: Any, connect: Any) -> None:
+    client = await make_client(connections_limit=16)
+    most = 0
+
+    async def open_one() -> None:
+        nonlocal most
+        await connect(client)
+        most = max(most, client.keeper.connections)
+
+    await asyncio.gather(*(open_one() for _ in range(200)))
+    assert most <= 16
+    await until(lambda: client.keeper.connections == 16)
+    assert rejected(client, "connections") == 184
+
+
+async def test_one_that_reads_nothing_is_dropped_in_the_end(
+    make_client: Any, connect: Any, sweep_fast: None
+) -> None:
+    client = await make_client(keepalive_s=1.0)
+    sweeping = await swept(client)
+    one = await connect(client)
+    one.writer.transport.pause_reading()
+    for _ in range(300):
+        one.writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n" * 100)
+        await asyncio.sleep(0)
+    await until(lambda: client.keeper.connections == 0)
+    sweeping.cancel()
+
+
+async def test_a_large_move_is_not_held(make_client: Any, request_json: Json, connect: Any) -> None:
+    client = await make_client(mode="policy")
+    client.keeper.turns._begun = BURST
+    one = await connect(client)
+    await one.send(b"POST /move HTTP/1.1\r\nHost: x\r\nContent-Length: 999999999\r\n\r\n{")
+    status, error = await one.answer()
+    assert status == 413
+    assert error["error"].startswith("body: too large")
