@@ -33,6 +33,8 @@ class State(Enum):
     """New, or within a request that is not whole."""
     IDLE = "idle"
     """Between two requests."""
+    BODY = "body"
+    """aiohttp waits for the rest of a body."""
     WAITING = "waiting"
     """Its move waits to be begun."""
     BUSY = "busy"
@@ -127,8 +129,8 @@ class Gatekeeper:
     def opened(self, gate: "Gate") -> None:
         """Take in a new connection, and close another one where there are too many."""
         if self.connections >= self._limit:
-            silent = self._gates[State.READING] or self._gates[State.IDLE]
-            victim = next(iter(silent), gate)
+            silent = (State.READING, State.BODY, State.IDLE)
+            victim = next((g for state in silent for g in self._gates[state]), gate)
             self.metrics.rejected["connections"].inc()
             self.closed(victim)
             victim.abort()
@@ -234,7 +236,7 @@ class Gate(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Hand on what belongs to a running request, look at what begins a new one."""
-        if self.state is State.BUSY or self._left is None:
+        if self.state in (State.BUSY, State.BODY) or self._left is None:
             self._go_on(data)
             return
         if not self._buffer:
@@ -313,8 +315,12 @@ class Gate(asyncio.Protocol):
         self._inner.data_received(data)
 
     def running(self) -> None:
-        """Note that aiohttp begins with a request."""
+        """Note that aiohttp works on a request."""
         self._keeper.moved(self, State.BUSY)
+
+    def waits_for_body(self) -> None:
+        """Note that aiohttp has not all of the request yet; `running` ends that."""
+        self._keeper.moved(self, State.BODY)
 
     async def turn(self, timeout_ms: float) -> None:
         """Let a move wait for its turn, where that was not possible before aiohttp had it.

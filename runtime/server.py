@@ -180,7 +180,7 @@ async def _body(request: web.Request) -> bytes:
         if request.content.is_eof():
             return await request.read()
         async with asyncio.timeout(longest):
-            return await request.read()
+            return await _slow_body(request)
     except web.HTTPRequestEntityTooLarge:
         raise _too_large(limit) from None
     except TimeoutError:
@@ -194,6 +194,16 @@ async def _body(request: web.Request) -> bytes:
             raise
         text = f"body: cannot be read ({type(error).__name__}), expected a complete JSON object"
         raise RequestError(400, "http", text) from None
+
+
+async def _slow_body(request: web.Request) -> bytes:
+    gate = gate_of(request)
+    if gate is None:
+        return await request.read()
+    gate.waits_for_body()
+    body = await request.read()
+    gate.running()
+    return body
 
 
 def _too_large(limit: int) -> RequestError:

@@ -376,3 +376,37 @@ async def test_a_large_move_is_not_held(make_client: Any, request_json: Json, co
     status, error = await one.answer()
     assert status == 413
     assert error["error"].startswith("body: too large")
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        b"POST /move HTTP/1.1\r\nHost: x\r\nContent-Length: 500\r\n\r\n{",
+        b"POST /move HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{",
+    ],
+    ids=["length", "chunked"],
+)
+async def test_slow_bodies_make_way(
+    make_client: Any, send: Any, request_json: Json, connect: Any, part: bytes
+) -> None:
+    client = await make_client(connections_limit=16)
+    for _ in range(40):
+        one = await connect(client)
+        await one.send(part)
+        await asyncio.sleep(0.005)
+    assert client.keeper.connections <= 16
+    assert (await send(client, "/move", request_json))[0] == 200
+
+
+async def test_a_slow_body_that_comes_is_answered(
+    make_client: Any, request_json: Json, connect: Any
+) -> None:
+    client = await make_client()
+    data = wire(json.dumps(request_json).encode())
+    one = await connect(client)
+    for begin in range(0, len(data), 100):
+        await one.send(data[begin : begin + 100])
+        await asyncio.sleep(0.002)
+    assert (await one.answer())[0] == 200
+    await one.send(data)
+    assert (await one.answer())[0] == 200
