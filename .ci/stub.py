@@ -17,6 +17,7 @@ CONSTANTS = {
     "ALL_SEAT_BLOCK": "int",
     "ALL_SEAT_COMMON": "int",
     "CAUSES": "tuple[str, ...]",
+    "FULL_INFORMATION": "int",
     "MAPS": "tuple[str, ...]",
     "MAX_SLOTS": "int",
     "MAX_SNAKES": "int",

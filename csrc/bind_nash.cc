@@ -194,7 +194,9 @@ std::unique_ptr<StageGames> stage_games(const Boards& boards, int slots, int lim
 }
 
 GamesSolved solve_games(StageGames& games, const Floats& outcomes, int iterations,
-                        const std::string& method, bool logits, std::uint64_t seed) {
+                        const std::string& method, bool logits, float draw_worth,
+                        std::uint64_t seed) {
+  if (!(draw_worth >= 0 && draw_worth <= 1)) throw py::value_error("draw_worth: expected 0 to 1");
   const float* given = outcomes_of(games.leaves(), outcomes);
   const RegretOptions options = options_of(iterations, method, true, true, seed);
   const py::ssize_t n = games.games();
@@ -207,14 +209,14 @@ GamesSolved solve_games(StageGames& games, const Floats& outcomes, int iteration
                          gap.mutable_data()};
   {
     const py::gil_scoped_release nogil;
-    games.solve(given, logits, options, out);
+    games.solve(given, logits, draw_worth, options, out);
   }
   return GamesSolved(py::make_tuple(policy, outcome, value, gap));
 }
 
 LinesValued plan_values(PlanLines& plans, const Floats& outcomes, bool logits) {
   LeafSet& leaves = plans.leaves();
-  leaves.read(outcomes_of(leaves, outcomes), logits);
+  leaves.read(outcomes_of(leaves, outcomes), logits, 1);
   const py::ssize_t n = leaves.lines();
   const py::ssize_t slots = leaves.slots();
   py::array_t<float> outcome({n, slots + 1});
@@ -306,10 +308,12 @@ void bind_stages(py::module_& m) {
           },
           "Observations v3 of the open successors: uint8 [leaves, planes, rows, cols].")
       .def("solve", &solve_games, py::arg("outcomes"), py::kw_only(), py::arg("iterations") = 256,
-           py::arg("method") = "auto", py::arg("logits") = true, py::arg("seed") = 0,
+           py::arg("method") = "auto", py::arg("logits") = true, py::arg("draw_worth") = 1.0F,
+           py::arg("seed") = 0,
            "Equilibria from float32 [leaves, slots + 1] (logits or probabilities over the leaf's "
            "own slots): policy [games, slots, 4], outcome [games, slots + 1], utility [games, "
-           "slots], NashConv [games].")
+           "slots], NashConv [games]. Utilities are chances to win plus equal parts of the draw "
+           "times `draw_worth`.")
       .def(
           "deepen",
           [](const StageGames& g, int limit) {
@@ -369,6 +373,7 @@ Bytes encode_all(const Boards& boards, int slots) {
 
 void bind_nash(py::module_& m) {
   m.attr("MAX_SLOTS") = kMaxSlots;
+  m.attr("FULL_INFORMATION") = kFullInformation;
   m.def(
       "all_seat_planes",
       [](int slots) {

@@ -55,8 +55,8 @@ void LeafSet::add(const Roster& roster, const State<T>& after) {
   lines_.push_back(line);
 }
 
-void LeafSet::read_open(const Line& line, const float* given, bool logits, float* outcome,
-                        float* utility) const {
+void LeafSet::read_open(const Line& line, const float* given, bool logits, float draw_worth,
+                        float* outcome, float* utility) const {
   std::array<float, kMaxSlots + 1> p{};
   float most = logits ? given[slots_] : 0;
   for (int k = 0; logits && k < line.living; ++k) most = std::max(most, given[k]);
@@ -69,11 +69,11 @@ void LeafSet::read_open(const Line& line, const float* given, bool logits, float
   for (int k = 0; k < line.living; ++k) {
     const int slot = line.root_slot[k];
     outcome[slot] = p[k] * scale;
-    utility[slot] = outcome[slot] + draw / static_cast<float>(line.living);
+    utility[slot] = outcome[slot] + draw_worth * draw / static_cast<float>(line.living);
   }
 }
 
-void LeafSet::read(const float* outcomes, bool logits) {
+void LeafSet::read(const float* outcomes, bool logits, float draw_worth) {
   outcome_.assign(lines_.size() * (slots_ + 1), 0);
   utility_.assign(lines_.size() * slots_, 0);
   for (std::size_t i = 0; i < lines_.size(); ++i) {
@@ -82,12 +82,12 @@ void LeafSet::read(const float* outcomes, bool logits) {
     float* utility = &utility_[i * slots_];
     if (line.leaf >= 0) {
       read_open(line, outcomes + static_cast<std::ptrdiff_t>(line.leaf) * (slots_ + 1), logits,
-                outcome, utility);
+                draw_worth, outcome, utility);
     } else if (line.winner >= 0) {
       outcome[line.winner] = utility[line.winner] = 1;
     } else {
       outcome[slots_] = 1;
-      const auto part = 1.0F / static_cast<float>(std::popcount(line.sharers));
+      const auto part = draw_worth / static_cast<float>(std::popcount(line.sharers));
       for (int slot = 0; slot < line.players; ++slot) {
         if ((line.sharers >> slot) & 1) utility[slot] = part;
       }

@@ -21,7 +21,8 @@ struct Line {
 };
 
 // A batch of lines on boards of one size. Outcomes are `slots` chances to win, then that of a draw;
-// utilities are chances to win plus an equal part of the draw, so that they sum to one.
+// utilities are chances to win plus an equal part of the draw times its worth. Worth 1 makes them
+// sum to one; less makes a draw something to avoid.
 class LeafSet {
  public:
   explicit LeafSet(int slots) : slots_(slots) {}
@@ -35,7 +36,7 @@ class LeafSet {
 
   // Takes `outcomes` [leaves, slots + 1] of the open positions over the leaf's own slots, as
   // probabilities or as logits, and fills outcome and utility of every line.
-  void read(const float* outcomes, bool logits);
+  void read(const float* outcomes, bool logits, float draw_worth);
 
   void encode(std::uint8_t* out) const;  // [leaves, planes, height, width]
 
@@ -63,8 +64,8 @@ class LeafSet {
   }
 
  private:
-  void read_open(const Line& line, const float* given, bool logits, float* outcome,
-                 float* utility) const;
+  void read_open(const Line& line, const float* given, bool logits, float draw_worth,
+                 float* outcome, float* utility) const;
 
   int slots_;
   int width_ = 0;

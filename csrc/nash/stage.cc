@@ -169,9 +169,9 @@ void StageGames::write(const Game& game, const float* policy, std::size_t index,
   }
 }
 
-void StageGames::solve(const float* outcomes, bool logits, const RegretOptions& options,
-                       const StageResults& out) {
-  leaves_.read(outcomes, logits);
+void StageGames::solve(const float* outcomes, bool logits, float draw_worth,
+                       const RegretOptions& options, const StageResults& out) {
+  leaves_.read(outcomes, logits, draw_worth);
   const int slots = leaves_.slots();
   std::fill_n(out.value, games_.size() * slots, 0.0F);
   for (std::size_t i = 0; i < games_.size(); ++i) {

@@ -34,7 +34,7 @@ class StageGames {
   void load_leaves(const StageGames& shallower);
 
   // `outcomes` [leaves, slots + 1], see LeafSet::read.
-  void solve(const float* outcomes, bool logits, const RegretOptions& options,
+  void solve(const float* outcomes, bool logits, float draw_worth, const RegretOptions& options,
              const StageResults& out);
 
   void encode_roots(std::uint8_t* out) const;

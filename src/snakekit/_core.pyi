@@ -7,7 +7,7 @@ import collections.abc
 import numpy
 import numpy.typing
 import typing
-__all__: list[str] = ['ALL_SEAT_BLOCK', 'ALL_SEAT_COMMON', 'CAUSES', 'MAPS', 'MAX_SLOTS', 'MAX_SNAKES', 'MOVES', 'PLANES', 'PLANE_SCALE', 'PlanLines', 'RULESETS', 'Scenario', 'SearchResult', 'Searcher', 'Settings', 'Snake', 'StageGames', 'State', 'StateError', 'TERMS', 'VectorEnv', 'WEIGHTS', 'all_seat_planes', 'all_seat_scale', 'encode_all', 'evaluate', 'evaluation_terms', 'greedy_move', 'measure_encoder', 'measure_turns', 'random_move', 'reflex_move', 'sample_positions', 'self_play', 'solve_stage', 'solve_stages', 'solve_zero_sum']
+__all__: list[str] = ['ALL_SEAT_BLOCK', 'ALL_SEAT_COMMON', 'CAUSES', 'FULL_INFORMATION', 'MAPS', 'MAX_SLOTS', 'MAX_SNAKES', 'MOVES', 'PLANES', 'PLANE_SCALE', 'PlanLines', 'RULESETS', 'Scenario', 'SearchResult', 'Searcher', 'Settings', 'Snake', 'StageGames', 'State', 'StateError', 'TERMS', 'VectorEnv', 'WEIGHTS', 'all_seat_planes', 'all_seat_scale', 'encode_all', 'evaluate', 'evaluation_terms', 'greedy_move', 'measure_encoder', 'measure_turns', 'random_move', 'reflex_move', 'sample_positions', 'self_play', 'solve_stage', 'solve_stages', 'solve_zero_sum']
 class StateError(ValueError):
     pass
 class Snake:
@@ -398,9 +398,9 @@ class StageGames:
         """
         Observations v3 of the boards: uint8 [games, planes, rows, cols].
         """
-    def solve(self, outcomes: typing.Annotated[numpy.typing.ArrayLike, numpy.float32], *, iterations: int = 256, method: str = 'auto', logits: bool = True, seed: int = 0) -> tuple[numpy.typing.NDArray[numpy.float32], numpy.typing.NDArray[numpy.float32], numpy.typing.NDArray[numpy.float32], numpy.typing.NDArray[numpy.float32]]:
+    def solve(self, outcomes: typing.Annotated[numpy.typing.ArrayLike, numpy.float32], *, iterations: int = 256, method: str = 'auto', logits: bool = True, draw_worth: float = 1.0, seed: int = 0) -> tuple[numpy.typing.NDArray[numpy.float32], numpy.typing.NDArray[numpy.float32], numpy.typing.NDArray[numpy.float32], numpy.typing.NDArray[numpy.float32]]:
         """
-        Equilibria from float32 [leaves, slots + 1] (logits or probabilities over the leaf's own slots): policy [games, slots, 4], outcome [games, slots + 1], utility [games, slots], NashConv [games].
+        Equilibria from float32 [leaves, slots + 1] (logits or probabilities over the leaf's own slots): policy [games, slots, 4], outcome [games, slots + 1], utility [games, slots], NashConv [games]. Utilities are chances to win plus equal parts of the draw times `draw_worth`.
         """
     @property
     def candidates(self) -> numpy.typing.NDArray[numpy.bool]:
@@ -512,6 +512,7 @@ def solve_zero_sum(matrix: typing.Annotated[numpy.typing.ArrayLike, numpy.float6
 ALL_SEAT_BLOCK: int
 ALL_SEAT_COMMON: int
 CAUSES: tuple[str, ...]
+FULL_INFORMATION: int
 MAPS: tuple[str, ...]
 MAX_SLOTS: int
 MAX_SNAKES: int

@@ -188,6 +188,21 @@ def test_logits_mean_the_same_as_probabilities():
         np.testing.assert_allclose(a, b, atol=1e-4)
 
 
+def test_a_draw_can_be_made_something_to_avoid():
+    """Equal heads, one square between them: meeting there is a draw."""
+    left, right = [(2, 3), (1, 3), (0, 3)], [(4, 3), (5, 3), (6, 3)]
+    games = StageGames([State(7, 7, [snake("a", left), snake("b", right)])], slots=2)
+    even = np.tile([0.49, 0.49, 0.02], (games.leaves, 1))
+    whole = games.solve(even, logits=False)
+    cheap = games.solve(even, logits=False, draw_worth=0.2)
+    assert whole[0][0, 0, 3] == pytest.approx(1 / 3, abs=0.01)  # all moves are worth the same
+    assert whole[2].sum() == pytest.approx(1, abs=1e-5)
+    assert cheap[0][0, 0, 3] < 0.05
+    assert cheap[1][0, 2] < whole[1][0, 2]
+    with pytest.raises(ValueError, match="draw_worth: expected 0 to 1"):
+        games.solve(even, draw_worth=1.5)
+
+
 def test_deeper_games_are_those_of_the_leaves():
     states = fights(10, 6, 2)
     games = StageGames(states, slots=2)

@@ -45,6 +45,13 @@ class NashConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     explore: Annotated[Share, Meta(description="chance of a random move, a seat and turn")] = 0.1
     opening_explore: Annotated[Share, Meta(description="the same in a game's first turns")] = 0.3
     opening_turns: Annotated[int, Meta(ge=0, description="how many turns those are")] = 8
+    draw_worth: Annotated[
+        Share,
+        Meta(
+            description="worth of an equal part of a draw; 1: duels are zero-sum, and snakes that "
+            "know nothing yet run into each other"
+        ),
+    ] = 0.3
     trust: Annotated[
         Share, Meta(description="lambda: share of what followed in the value's target")
     ] = 0.85

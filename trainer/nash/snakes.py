@@ -47,9 +47,17 @@ class SnakeTable:
     actions = MOVES
 
     def __init__(
-        self, scenario: Scenario, games: int, slots: int, *, seed: int, max_turns: int
+        self,
+        scenario: Scenario,
+        games: int,
+        slots: int,
+        *,
+        seed: int,
+        max_turns: int,
+        draw_worth: float = 1.0,
     ) -> None:
         """Start `games` games; they are cut off after `max_turns` turns."""
+        self.draw_worth = draw_worth
         self.scenario, self.games, self.slots = scenario, games, slots
         self.seats = scenario.snakes
         self.shape = (core.all_seat_planes(slots), *scenario.shape)
@@ -88,7 +96,9 @@ class SnakeTable:
         """See `Table`."""
         if self._stage is None:
             raise RuntimeError("solve comes after expand")
-        policy, outcome, _, gap = self._stage.solve(outcomes, iterations=iterations)
+        policy, outcome, _, gap = self._stage.solve(
+            outcomes, iterations=iterations, draw_worth=self.draw_worth
+        )
         return Solved(policy, self._stage.candidates, outcome, gap, self._stage.seats)
 
     def play(self, actions: NDArray[np.intp]) -> Ends:

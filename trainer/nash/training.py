@@ -76,7 +76,12 @@ class Nash:
         slots = config.slots
         self.tables = [
             SnakeTable(
-                s, config.games, slots, seed=config.seed * 1000 + i, max_turns=config.max_turns
+                s,
+                config.games,
+                slots,
+                seed=config.seed * 1000 + i,
+                max_turns=config.max_turns,
+                draw_worth=config.draw_worth,
             )
             for i, s in enumerate(self.scenarios)
         ]
