@@ -134,7 +134,8 @@ def close_gate(
     more; the best safe move must be the same in at least the share `agreement` of them, and so must
     the model's own best moves between the largest and the other batch sizes. Answers must be finite
     and, within one batch, differ by less than `tolerance` wherever a position stands. The mean
-    divergence of the policies (nats) and the error of the value are reported.
+    divergence of the policies (nats) and the error of the value are reported. Of a model for all
+    seats the first one's moves count.
     """
     expected = _joined(truth.answers)
     allowed = np.concatenate([s.allowed for s in truth.samples])
@@ -147,7 +148,7 @@ def close_gate(
         for sample, answers in zip(truth.samples, parts, strict=True)
     ]
     place = max(_place_gap(run, s.obs, most) for s in truth.samples)
-    kl = _divergence(expected[0], found[0])
+    kl = _divergence(_first(expected[0]), _first(found[0]))
     value_gap = np.abs(expected[1] - found[1])
     figures = {
         "observations": float(truth.positions),
@@ -170,6 +171,11 @@ def close_gate(
     return Gate(precision, figures, finite and least >= agreement and place < tolerance, rule)
 
 
+def _first(policy: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return the logits `[N, 4]` of the first seat."""
+    return policy if policy.ndim == 2 else policy[:, 0]
+
+
 def _joined(answers: tuple[Answers, ...]) -> Answers:
     return np.concatenate([p for p, _ in answers]), np.concatenate([v for _, v in answers])
 
@@ -179,13 +185,13 @@ def _share(same: NDArray[np.bool_]) -> float:
 
 
 def _counted(policy: NDArray[np.float32], allowed: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    ranked = np.sort(np.where(allowed, policy, -np.inf), 1)
+    ranked = np.sort(np.where(allowed, _first(policy), -np.inf), 1)
     with np.errstate(invalid="ignore"):
         return np.asarray((allowed.sum(1) >= 2) & (ranked[:, 3] - ranked[:, 2] >= TIE))
 
 
 def _best(policy: NDArray[np.float32], allowed: NDArray[np.bool_]) -> NDArray[np.intp]:
-    return np.asarray(np.where(allowed, policy, -np.inf).argmax(1))
+    return np.asarray(np.where(allowed, _first(policy), -np.inf).argmax(1))
 
 
 def _same_in_small_batches(

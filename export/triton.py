@@ -43,12 +43,13 @@ def config(name: str, card: ModelCard, batch: tuple[int, ...]) -> str:
         for size in sorted({1, batch[1]})
     )
     policy, value = OUTPUT_NAMES
+    moves = f"{card.slots}, 4" if card.slots else "4"
     return f"""name: {_quoted(name)}
 backend: "onnxruntime"
 max_batch_size: {batch[2]}
 input {{ name: "{INPUT_NAME}" data_type: TYPE_UINT8 dims: [ {dims} ] }}
-output {{ name: "{policy}" data_type: TYPE_FP32 dims: [ 4 ] }}
-output {{ name: "{value}" data_type: TYPE_FP32 dims: [ 1 ] }}
+output {{ name: "{policy}" data_type: TYPE_FP32 dims: [ {moves} ] }}
+output {{ name: "{value}" data_type: TYPE_FP32 dims: [ {card.slots + 1} ] }}
 dynamic_batching {{
   preferred_batch_size: [ {batch[1]} ]
   max_queue_delay_microseconds: {QUEUE_DELAY_US}

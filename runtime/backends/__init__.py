@@ -69,11 +69,6 @@ def load_backend(
     except CardError as error:
         backend.close()
         raise BackendError(str(error)) from None
-    if card.slots and kind not in ORT:
-        backend.close()
-        raise BackendError(
-            f"backend {kind}: {origin} answers for all seats, which {', '.join(ORT)} can run"
-        )
     return backend, card
 
 

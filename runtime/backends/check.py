@@ -60,7 +60,7 @@ class CheckBackend:
         return answer
 
     def _differs(self, one: Outputs, other: Outputs) -> NDArray[np.bool_]:
-        a, b = (np.column_stack(pair) for pair in (one, other))
+        a, b = (np.column_stack([x.reshape(len(x), -1) for x in pair]) for pair in (one, other))
         if a.shape != b.shape:
             raise ValueError(f"answers of shape {a.shape} and {b.shape}")
         close = np.isclose(a, b, rtol=0, atol=self._tolerance, equal_nan=True)

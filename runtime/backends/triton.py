@@ -40,7 +40,7 @@ class TritonBackend:
         self.pads = False
 
     def infer(self, batch: NDArray[np.uint8]) -> Outputs:
-        """Return policy logits `[N, 4]` and values `[N]` for uint8 `[N, planes, rows, cols]`.
+        """See `Backend`.
 
         Raises:
             BackendError: the server is gone, too slow, refuses, or answers in another shape.
@@ -64,12 +64,13 @@ class TritonBackend:
             policy, value = (result.as_numpy(name) for name in OUTPUT_NAMES)
         except InferenceServerException as error:
             raise BackendError(f"backend triton: {_reason(error)}") from None
-        count = len(batch)
-        if policy is None or value is None or policy.shape != (count, 4) or value.size != count:
+        count, slots = len(batch), self._card.slots
+        shapes = (count, *((slots,) if slots else ()), 4), (count, slots + 1)
+        if policy is None or value is None or (policy.shape, value.shape) != shapes:
             raise BackendError(
                 f"backend triton: model {self._model} answers in another shape than its card says"
             )
-        return policy, value.reshape(count)
+        return policy, value if slots else value.reshape(count)
 
     def describe(self) -> BackendInfo:
         """Return what runs."""

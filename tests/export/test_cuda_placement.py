@@ -54,15 +54,13 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], str]:
 def test_every_node_of_our_files_runs_on_cuda(
     opened: Callable[[Path], str], proto: onnx.ModelProto, saved: Checkpoint, tmp_path: Path
 ) -> None:
-    article = pipeline.untrained("article", 0)
-    wide = to_onnx(store.restore_model(article, origin="x").eval(), article.card)
-    files = {
-        "compact": with_card(proto, saved.card),
-        "compact.fp16": with_card(halve(proto), saved.card),
-        "article": with_card(wide, article.card),
-        "article.fp16": with_card(halve(wide), article.card),
-        "shipped": find_model(None).read_bytes(),
-    }
+    graphs = {"compact": (proto, saved.card)}
+    for net in ("article", "all-seat"):
+        made = pipeline.untrained(net, 0)
+        graphs[net] = to_onnx(store.restore_model(made, origin="x").eval(), made.card), made.card
+    files = {name: with_card(graph, card) for name, (graph, card) in graphs.items()}
+    files |= {f"{name}.fp16": with_card(halve(g), card) for name, (g, card) in graphs.items()}
+    files["shipped"] = find_model(None).read_bytes()
     for name, blob in files.items():
         path = tmp_path / f"{name}.onnx"
         path.write_bytes(blob)

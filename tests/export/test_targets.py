@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from snakekit.export import engine, pipeline
+from snakekit.export.onnxfile import ModelFileError
 from snakekit.export.options import ExportConfig
 from snakekit.export.parity import GateError
 from snakekit.export.session import Session
@@ -80,7 +81,7 @@ def triton() -> Iterator[Callable[[Path], str]]:
             obs = np.frombuffer(raw, np.uint8).reshape(shape)
             policy, value = self.models[request.model_name](obs)
             answer = service_pb2.ModelInferResponse()
-            for name, array in (("policy", policy), ("value", value[:, None])):
+            for name, array in (("policy", policy), ("value", value.reshape(len(obs), -1))):
                 answer.outputs.add(name=name, datatype="FP32", shape=array.shape)
                 answer.raw_output_contents.append(np.ascontiguousarray(array).tobytes())
             return answer
@@ -114,6 +115,26 @@ def test_a_model_passes_its_gate_through_triton(
     assert "triton:onnxruntime" in capsys.readouterr().out
     assert command("--verify", "other", *words, *reference) == 2
     assert "has no model other that is ready" in capsys.readouterr().err
+
+
+def test_a_model_for_all_seats_in_half_precision_through_triton(
+    tmp_path: Path, command: Callable[..., int], triton: Callable[[Path], str]
+) -> None:
+    every = pipeline.untrained("all-seat", 0)
+    half = msgspec.structs.replace(QUICK, precision="fp16", agreement=0.9)
+    done = pipeline.export(every, half, tmp_path / "files", origin="x")
+    assert done.gates[-1].figures["value_max_abs"] < 0.01
+    pipeline.export(
+        every, msgspec.structs.replace(half, target="triton"), tmp_path / "served", origin="x"
+    )
+    words = ("--backend", "triton", "--triton-url", triton(tmp_path / "served"))
+    reference = ("--reference", next((tmp_path / "files").glob("*.npz")))
+    name = f"{every.card.name}.fp16"
+    assert command("--verify", name, *words, *reference, "--agreement", "0.9") == 0
+    with pytest.raises(ModelFileError, match="expected fp32 or fp16, found int8"):
+        pipeline.export(
+            every, msgspec.structs.replace(QUICK, precision="int8"), tmp_path / "no", origin="x"
+        )
 
 
 class FakeEngine:

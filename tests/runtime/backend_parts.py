@@ -114,8 +114,8 @@ class FakeTensorrt:
 
     LayerInformationFormat = SimpleNamespace(JSON="json")
 
-    def __init__(self, cuda: FakeCuda) -> None:
-        self.cuda = cuda
+    def __init__(self, cuda: FakeCuda, slots: int = 0) -> None:
+        self.cuda, self.slots = cuda, slots
         self.loads = True
         self.runs = True
         self.shapes: list[tuple[int, ...]] = []
@@ -128,6 +128,16 @@ class FakeTensorrt:
             return SimpleNamespace(create_execution_context=lambda: FakeContext(self, log))
 
         return SimpleNamespace(deserialize_cuda_engine=load)
+
+
+def answers(obs: np.ndarray, slots: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Return the random backend's answers, or as many as a model for all seats gives."""
+    policy, value = RandomBackend().infer(obs)
+    if not slots:
+        return policy, value
+    seats = np.arange(slots, dtype=np.float32)
+    outcomes = np.arange(slots + 1, dtype=np.float32)
+    return policy[:, None] + seats[None, :, None], value[:, None] + outcomes
 
 
 class FakeContext:
@@ -153,7 +163,7 @@ class FakeContext:
         def work() -> None:
             size = int(np.prod(shape))
             obs = cuda.blocks[self.at["obs"]][:size].reshape(shape)
-            policy, value = RandomBackend().infer(obs)
+            policy, value = answers(obs, self.package.slots)
             for name, found in (("policy", policy), ("value", value)):
                 raw = found.view(np.uint8).reshape(-1)
                 cuda.blocks[self.at[name]][: len(raw)] = raw

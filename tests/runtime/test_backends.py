@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
-from backend_parts import Shifted, batch, card, shipped
+from backend_parts import Shifted, answers, batch, card, shipped
 
 from snakekit.runtime.backends import (
     BACKENDS,
@@ -198,6 +198,22 @@ def test_each_disagreement_is_counted_once(shift: float) -> None:
     assert value("snakekit_check_disagreements_total") == 4
     backend.close()
     assert other.closed
+
+
+def test_answers_for_all_seats_are_compared() -> None:
+    class Every(RandomBackend):
+        def __init__(self, shift: float) -> None:
+            self.shift = shift
+
+        def infer(self, batch: Any) -> Any:
+            policy, value = answers(batch, 2)
+            value[0, 1] += self.shift
+            return policy, value
+
+    for shift, count in ((0.0, 0), (1.0, 1)):
+        backend = CheckBackend(Every(0.0), Every(shift), tolerance=0.05)
+        backend.infer(batch(3))
+        assert backend.disagreements == count
 
 
 def test_a_compared_backend_that_fails_never_reaches_the_caller() -> None:

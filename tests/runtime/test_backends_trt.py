@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
-from backend_parts import FakeCuda, FakeTensorrt, batch, card, shipped
+from backend_parts import FakeCuda, FakeTensorrt, answers, batch, card, shipped
 
 from snakekit.runtime.backends import BackendError, BackendOptions, load_backend
 from snakekit.runtime.backends.random_play import RandomBackend
@@ -135,6 +135,22 @@ def test_answers_are_those_of_the_engine(backend: TensorrtBackend) -> None:
         np.testing.assert_array_equal(policy, wanted[0])
         np.testing.assert_array_equal(value, wanted[1])
         assert policy.dtype == value.dtype == np.float32
+
+
+def test_a_model_for_all_seats_answers_for_all(cuda: FakeCuda) -> None:
+    slots = 3
+    every = card(encoder=3, planes=6 + 9 * slots, net_options={"slots": slots})
+    assert every.slots == slots
+    made = manifest(card=every, profile=profile_of(every, (1, 4, 8)))
+    backend = TensorrtBackend(FakeTensorrt(cuda, slots), cuda, PLAN, made, requested="tensorrt")
+    rng = np.random.default_rng(2)
+    for count in (1, 5, 8, 5):
+        obs = rng.integers(0, 255, (count, every.planes, 11, 11), np.uint8)
+        policy, value = backend.infer(obs)
+        wanted = answers(obs, slots)
+        np.testing.assert_array_equal(policy, wanted[0])
+        np.testing.assert_array_equal(value, wanted[1])
+        assert (policy.shape, value.shape) == ((count, slots, 4), (count, slots + 1))
 
 
 def test_a_size_is_run_once_then_launched_as_a_graph(

@@ -40,7 +40,6 @@ MOST_GRAPHS = 64
 """A graph for each bucket and board size; more than these are run without one."""
 
 _FLOAT = 4
-_LOGITS = 4
 
 
 class Size(NamedTuple):
@@ -91,12 +90,13 @@ class TensorrtBackend:
         most = self._profile.batch[2]
         size = most * self._planes * self._profile.rows[2] * self._profile.cols[2]
         self._input, self._input_at = cuda.pinned(size), cuda.memory(size)
-        widths = (_LOGITS, 1)
-        self._outputs = [cuda.pinned(most * width * _FLOAT) for width in widths]
-        self._outputs_at = [cuda.memory(most * width * _FLOAT) for width in widths]
+        self._slots = manifest.card.slots
+        self._widths = (4 * max(self._slots, 1), self._slots + 1)
+        self._outputs = [cuda.pinned(most * width * _FLOAT) for width in self._widths]
+        self._outputs_at = [cuda.memory(most * width * _FLOAT) for width in self._widths]
         self._views = [
             pinned.view(np.float32).reshape(most, width)
-            for pinned, width in zip(self._outputs, widths, strict=True)
+            for pinned, width in zip(self._outputs, self._widths, strict=True)
         ]
         self._bind()
         self._graphs: dict[Size, Any] = {}
@@ -108,7 +108,7 @@ class TensorrtBackend:
                 raise BackendError(f"the engine has no tensor {name}; build it again")
 
     def infer(self, batch: NDArray[np.uint8]) -> Outputs:
-        """Return policy logits `[N, 4]` and values `[N]` for uint8 `[N, planes, rows, cols]`.
+        """See `Backend`.
 
         Raises:
             BackendError: a size that the engine was not built for, or a failure of the GPU.
@@ -130,6 +130,8 @@ class TensorrtBackend:
                 self._stream, lambda: self._queue(size, batch.size)
             )
         policy, value = self._views
+        if self._slots:
+            return policy[:count].reshape(count, self._slots, 4).copy(), value[:count].copy()
         return policy[:count].copy(), value[:count, 0].copy()
 
     def _check(self, size: Size, planes: int) -> None:
@@ -152,8 +154,8 @@ class TensorrtBackend:
         self._cuda.to_device(self._input_at, self._input, nbytes, self._stream)
         if not self._context.execute_async_v3(int(self._stream)):
             raise BackendError(f"the engine failed: {self._log.reason()}")
-        widths = (_LOGITS, 1)
-        for pinned, address, width in zip(self._outputs, self._outputs_at, widths, strict=True):
+        outputs = zip(self._outputs, self._outputs_at, self._widths, strict=True)
+        for pinned, address, width in outputs:
             self._cuda.to_host(pinned, address, size.batch * width * _FLOAT, self._stream)
 
     def describe(self) -> BackendInfo:
