@@ -53,9 +53,9 @@ async def record(tmp_path: Path) -> AsyncIterator[Start]:
     async def start(**changes: Any) -> Recorded:
         changes = {"record": str(tmp_path / "records")} | changes
         engine = Engine(msgspec.structs.replace(FAST, **changes))
-        await engine.open()
         parts = Recorder(engine.config, engine)
         await parts.open()
+        await engine.open()
         client = TestClient(TestServer(create_app(engine, [parts]), host="127.0.0.1"))
         await client.start_server()
         started.append(Recorded(client, engine, parts))
