@@ -17,7 +17,7 @@ TINY = PpoConfig(
     scenarios=("7x7x2", "7x7x4"),
     iterations=4,
     envs=4,
-    steps=12,
+    steps=10,
     epochs=2,
     minibatches=3,
     lr=3e-3,
@@ -27,7 +27,7 @@ TINY = PpoConfig(
     gate_every=2,
     gate_games=24,
     gate_level=0.01,
-    max_turns=60,
+    max_turns=30,
     torch_threads=1,
     checkpoint_seconds=0,
 )

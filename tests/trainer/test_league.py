@@ -159,19 +159,18 @@ def test_every_rotation_has_the_same_start() -> None:
 
 def test_equals_are_at_level_one_and_the_strong_above() -> None:
     random, greedy = BUILTIN["random"], BUILTIN["greedy"]
-    jobs = gate_jobs([FOUR], 600, 1, seed=2, max_turns=1000)
+    jobs = gate_jobs([FOUR], 320, 1, seed=2, max_turns=1000)
     equal = run_gate(jobs, random, [random], 1.2)
-    assert equal.games == 600
+    assert equal.games == 320
     # Nobody wins a draw, so equals are a little below 1.
-    share = equal.draws / equal.games
-    assert equal.low <= 1 - share + 0.05
-    assert equal.high >= 1 - share - 0.05
+    fair = 1 - equal.draws / equal.games
+    assert equal.low <= fair <= equal.high
     assert not equal.passed
-    strong = run_gate(jobs[:3], greedy, [random], 1.2)
+    strong = run_gate(jobs[:1], greedy, [random], 1.2)
     assert strong.passed
     assert strong.low > 1.2
     assert "needed 1.2" in str(strong)
-    assert strong == run_gate(jobs[:3], greedy, [random], 1.2)
+    assert strong == run_gate(jobs[:1], greedy, [random], 1.2)
 
 
 def test_the_verdict_weighs_games_by_their_size() -> None:

@@ -55,7 +55,7 @@ def test_a_resumed_run_equals_an_unbroken_one(tmp_path: Path, overlap: bool) -> 
         saved(whole, tmp_path / str(whole.iteration))
     whole.close()
     assert whole.league.best.number >= 2
-    for begun in (0, 2, 3):
+    for begun in (0, 2):
         again = resumed(tmp_path / str(begun))
         assert again.iteration == begun
         assert finish(again) == expected[begun:]
@@ -83,8 +83,7 @@ def test_acting_ahead_lags_by_one_iteration() -> None:
     assert len(set(before)) == 4
 
 
-@pytest.mark.parametrize("overlap", [False, True])
-@pytest.mark.parametrize("asked", [3, 15, 40])
+@pytest.mark.parametrize(("overlap", "asked"), [(False, 3), (False, 30), (True, 15)])
 def test_a_stopped_iteration_leaves_no_trace(overlap: bool, asked: int) -> None:
     run, straight = Ppo(tiny(overlap=overlap)), Ppo(tiny(overlap=overlap))
     run.iterate()
@@ -112,15 +111,15 @@ def test_a_stopped_iteration_leaves_no_trace(overlap: bool, asked: int) -> None:
 
 def test_the_gate_promotes_and_the_league_plays_on() -> None:
     said: list[tuple[int, str, str]] = []
-    run = Ppo(tiny(iterations=7, selfplay_share=0.0, builtin_share=0.0, league_size=2))
-    first = sha(run)
+    run = Ppo(tiny(iterations=7, selfplay_share=0.0, builtin_share=0.0, league_size=2, steps=4))
     while not run.done:
         run.iterate(say=lambda *words: said.append(words))
     assert [(step, kind) for step, _, kind in said] == [(n, "promotion") for n in (2, 4, 6)]
     assert "level" in said[0][1]
     assert [e.number for e in run.league.drawn] == [3, 4]
-    assert run.league.entries[0].sha256 != first
-    strict = Ppo(tiny(gate_level=9.0, iterations=3))
+    playing = set(np.unique(run.places[0].seats).tolist()) - {0}
+    assert {e.number for e in run.league.entries} >= playing | {3, 4}
+    strict = Ppo(tiny(gate_level=9.0, gate_every=1, iterations=2, steps=4))
     finish(strict)
     assert strict.last_gate is not None
     assert not strict.last_gate.passed
