@@ -6,13 +6,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.table import Table
 
+from snakekit.runtime.contract import ModelCard
 from snakekit.runtime.options import OptionError, add_options, load
 from snakekit.trainer import checkpoint as store
 from snakekit.trainer.checkpoint import CheckpointError
+
+if TYPE_CHECKING:
+    from snakekit.trainer.contest import Chooser
+    from snakekit.trainer.model import Net
 
 ENV_PREFIX = "SNAKEKIT_TRAIN_"
 FINISHED, STOPPED, BAD_INPUT = 0, 1, 2
@@ -122,13 +128,17 @@ def _evaluate_arguments(parser: argparse.ArgumentParser) -> None:
         "--opponents", default="random,greedy", metavar="LIST", help="random, greedy, search1..8"
     )
     parser.add_argument("--max-turns", type=int, default=2000, metavar="N", help="a game's limit")
+    parser.add_argument(
+        "--equilibrium",
+        action="store_true",
+        help="of nets for all seats: the likeliest move of one turn's equilibrium",
+    )
 
 
 def _evaluate(args: argparse.Namespace) -> int:
     import torch
 
-    from snakekit.trainer.evaluate import measure
-    from snakekit.trainer.generate import infer
+    from snakekit.trainer.evaluate import measure_player
     from snakekit.trainer.scenario import parse_all
 
     if args.games < 1 or args.seed < 0 or args.max_turns < 1:
@@ -137,16 +147,15 @@ def _evaluate(args: argparse.Namespace) -> int:
     place = store.latest(args.checkpoint)
     saved = store.load(place)
     model = store.restore_model(saved, origin=str(place)).eval()
-    table = Table(
-        title=f"{saved.card.name}, step {saved.card.step}, bare policy, {args.games} games"
-    )
+    player = _player(model, saved.card, args.equilibrium)
+    way = "equilibrium" if args.equilibrium else "bare policy"
+    table = Table(title=f"{saved.card.name}, step {saved.card.step}, {way}, {args.games} games")
     for column in ("game", "opponent", "won", "lost", "drawn", "cut", "95 % of won", "turns"):
         table.add_column(column, justify="right")
     for scenario in parse_all([s for s in args.scenarios.split(",") if s]):
         for opponent in [o for o in args.opponents.split(",") if o]:
-            score = measure(
-                lambda obs: infer(model, obs)[0],
-                saved.card.encoder,
+            score = measure_player(
+                player,
                 scenario,
                 opponent,
                 games=args.games,
@@ -164,6 +173,20 @@ def _evaluate(args: argparse.Namespace) -> int:
             )
     Console().print(table)
     return FINISHED
+
+
+def _player(model: "Net", card: ModelCard, by_equilibrium: bool) -> "Chooser":
+    from snakekit.trainer.contest import best_move
+    from snakekit.trainer.generate import infer
+    from snakekit.trainer.nash.players import bare_policy, equilibrium
+
+    if by_equilibrium and not card.slots:
+        raise OptionError("--equilibrium: this net answers for one seat, not for all")
+    if by_equilibrium:
+        return equilibrium(model, card.slots)
+    if card.slots:
+        return bare_policy(model, card.slots)
+    return best_move(lambda obs: infer(model, obs)[0], card.encoder)
 
 
 METHODS = MappingProxyType(

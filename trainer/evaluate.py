@@ -1,10 +1,10 @@
-"""How strong a bare policy is: games against built-in players, by arg max over safe moves."""
+"""How strong a net is: games against built-in players, by arg max over safe moves."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from snakekit.trainer.contest import BUILTIN, Policy, best_move, contest
+from snakekit.trainer.contest import BUILTIN, Chooser, Policy, best_move, contest
 from snakekit.trainer.scenario import Scenario
 from snakekit.trainer.stats import wilson
 
@@ -46,10 +46,24 @@ def measure(
     seed: int,
     max_turns: int = 2000,
 ) -> Score:
-    """Play `games` games of `policy` in one seat against `opponent` in all others.
+    """Return the score of a bare policy, see `measure_player`."""
+    player = best_move(policy, encoder)
+    return measure_player(player, scenario, opponent, games=games, seed=seed, max_turns=max_turns)
 
-    Seats are balanced: game `g` has the policy in seat `g % snakes`. Each game ends for the
-    count when the policy's own result is known.
+
+def measure_player(
+    player: Chooser,
+    scenario: Scenario,
+    opponent: str,
+    *,
+    games: int,
+    seed: int,
+    max_turns: int = 2000,
+) -> Score:
+    """Play `games` games of `player` in one seat against `opponent` in all others.
+
+    Seats are balanced: game `g` has the player in seat `g % snakes`. Each game ends for the
+    count when the player's own result is known.
 
     Raises:
         ValueError: an unknown opponent.
@@ -58,8 +72,7 @@ def measure(
         raise ValueError(f"unknown opponent {opponent!r}; known: {', '.join(BUILTIN)}")
     lineup = np.ones((games, scenario.snakes), np.intp)
     lineup[np.arange(games), np.arange(games) % scenario.snakes] = 0
-    players = (best_move(policy, encoder), BUILTIN[opponent])
-    found = contest(players, lineup, scenario, seed=seed, max_turns=max_turns)
+    found = contest((player, BUILTIN[opponent]), lineup, scenario, seed=seed, max_turns=max_turns)
     counts = {value: int((found.results == value).sum()) for value in (1, -1, 2, 0)}
     decided = found.turns[found.results != 0]
     return Score(

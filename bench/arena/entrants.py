@@ -4,18 +4,21 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Literal, cast, get_args
 
 from snakekit.bench.players import PlayerError, SearchPlan, parse_plan
+from snakekit.runtime.oracle import Pool
 
-Kind = Literal["random", "greedy", "search", "policy", "equilibrium", "hybrid", "http"]
+Kind = Literal["random", "greedy", "search", "policy", "equilibrium", "plans", "hybrid", "http"]
 
+ALL_SEAT_KINDS = ("equilibrium", "plans")
+"""Players that need a model which answers for all seats."""
 MAX_ENTRANTS = 64
 _NAMED = re.compile(r"([^=:/]+)=(.+)", re.DOTALL)
 _HEATED = re.compile(r"(.*)@(\d+(?:\.\d+)?)", re.DOTALL)
 _EXPECTED = (
     "expected a URL, random, greedy, search:MS, search:depth=N, search:nodes=N, policy:MODEL, "
-    "equilibrium:MODEL "
+    "equilibrium:MODEL, plans:MODEL:none|uniform|local "
     "or hybrid:MODEL:MS"
 )
 
@@ -33,12 +36,14 @@ class Entrant:
     """Of search and hybrid."""
     temperature: float | None = None
     """Of policies and equilibria: None takes the arena's, 0 is arg max."""
+    pool: Pool = "local"
+    """Of plans: where the double oracle's new ones come from."""
     url: str = ""
 
     @property
     def has_model(self) -> bool:
         """Whether it needs a network's answer."""
-        return self.kind in ("policy", "equilibrium", "hybrid")
+        return self.kind in ("policy", *ALL_SEAT_KINDS, "hybrid")
 
 
 def parse_entrant(text: str) -> Entrant:
@@ -65,6 +70,13 @@ def parse_entrant(text: str) -> Entrant:
         model, heat = (heated[1], float(heated[2])) if heated else (argument, None)
         what: Kind = "policy" if kind == "policy" else "equilibrium"
         return Entrant(name, spec, what, model=model, temperature=heat)
+    if kind == "plans" and colon:
+        model, colon, pool = argument.rpartition(":")
+        if pool not in get_args(Pool):
+            raise PlayerError(
+                f"player {spec}: expected plans:MODEL:none, :uniform or :local, found {pool!r}"
+            )
+        return Entrant(name, spec, "plans", model=model, pool=cast(Pool, pool))
     if kind == "hybrid" and colon:
         model, colon, budget = argument.rpartition(":")
         return Entrant(name, spec, "hybrid", model=model, plan=parse_plan(budget, spec))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from snakekit.bench.arena.entrants import Entrant
+from snakekit.bench.arena.entrants import ALL_SEAT_KINDS, Entrant
 from snakekit.bench.arena.models import AllSeats, Batcher, ModelSource, asker
 from snakekit.core import Searcher, State, greedy_move, random_move, reflex_move
 from snakekit.runtime.decide import decide
@@ -53,8 +53,12 @@ class Minds:
             batcher = self._batchers[key]
             if isinstance(batcher, AllSeats):
                 for i in indices:
-                    bare = asks[i].entrant.kind != "equilibrium"
-                    found[i] = batcher.logits(asks[i].state, asks[i].seat, bare=bare)
+                    ask = asks[i]
+                    if ask.entrant.kind == "plans":
+                        found[i] = batcher.planned(ask.state, ask.seat, ask.entrant.pool, ask.key)
+                        continue
+                    bare = ask.entrant.kind != "equilibrium"
+                    found[i] = batcher.logits(ask.state, ask.seat, bare=bare)
                 continue
             logits = batcher.logits([(asks[i].state, asks[i].seat) for i in indices])
             found.update(zip(indices, logits.tolist(), strict=True))
@@ -74,7 +78,7 @@ class Minds:
         legal, safe = state.legal_mask(seat), state.safe_mask(seat)
         heat = self._temperature if entrant.temperature is None else entrant.temperature
         if (
-            entrant.kind in ("policy", "equilibrium")
+            entrant.kind in ("policy", *ALL_SEAT_KINDS)
             and heat > 0
             and logits
             and all(map(math.isfinite, logits))

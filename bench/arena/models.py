@@ -1,5 +1,6 @@
 """The networks of an arena: each model opened once a thread, asked in batches of one size."""
 
+import math
 import random
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -7,12 +8,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from snakekit.bench.arena.entrants import Entrant
+from snakekit.bench.arena.entrants import ALL_SEAT_KINDS, Entrant
 from snakekit.bench.players import PlayerError
 from snakekit.core import State
 from snakekit.runtime.backends.base import Backend
 from snakekit.runtime.contract import ModelCard
 from snakekit.runtime.equilibrium import Equilibrium, own_logits
+from snakekit.runtime.oracle import OracleRules, Pool
+from snakekit.runtime.plans import Planner
 
 CHUNK = 8
 """Observations in one inference, always. Kernels are chosen by the size of a batch and differ in
@@ -69,7 +72,7 @@ def open_source(entrant: Entrant, backend: str = "cpu") -> ModelSource:
         source = _checkpoint_source(entrant)
     else:
         source = _onnx_source(entrant, backend)
-    if entrant.kind == "equilibrium" and not source.card.slots:
+    if entrant.kind in ALL_SEAT_KINDS and not source.card.slots:
         raise PlayerError(f"player {entrant.spec}: the model answers for one seat, not for all")
     return source
 
@@ -100,7 +103,8 @@ class AllSeats:
     """Asks a net that answers for all seats, board by board; belongs to one thread."""
 
     def __init__(self, source: ModelSource) -> None:
-        self._solver = Equilibrium(source.open(), source.card)
+        self._net, self._card = source.open(), source.card
+        self._solver = Equilibrium(self._net, self._card)
         self._noise = random.Random(0)
 
     def logits(self, state: State, seat: int, *, bare: bool) -> list[float]:
@@ -113,6 +117,19 @@ class AllSeats:
         """
         solution = self._solver.bare(state) if bare else self._solver.solve(state)
         return own_logits(solution, state, seat, 0, self._noise).logits
+
+    def planned(self, state: State, seat: int, pool: Pool, key: int) -> list[float]:
+        """The same from an equilibrium over plans of several turns.
+
+        Args:
+            state: the board.
+            seat: the seat.
+            pool: where the double oracle's new plans come from.
+            key: seed of all draws.
+        """
+        planner = Planner(self._net, self._card, rules=OracleRules(pool=pool))
+        policy = planner.solve(state, key).policy[state.living().index(seat)]
+        return [math.log(max(float(p), 1e-9)) for p in policy]
 
 
 def asker(source: ModelSource) -> Batcher | AllSeats:

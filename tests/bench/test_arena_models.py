@@ -112,7 +112,12 @@ def test_models_for_all_seats_play_by_equilibrium_and_by_policy(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     model = str(save(tmp_path, 3, ALL_SEAT))
-    players = [f"eq=equilibrium:{model}", f"own=policy:{model}", "random"]
+    players = [
+        f"eq=equilibrium:{model}",
+        f"own=policy:{model}",
+        f"planned=plans:{model}:local",
+        "random",
+    ]
     options = ["--games", "6", "--max-turns", "30", "--bootstrap", "100"]
     found = []
     for name in ("one", "two"):
@@ -123,6 +128,8 @@ def test_models_for_all_seats_play_by_equilibrium_and_by_policy(
     capsys.readouterr()
     assert main(["arena", "equilibrium:standard", "random", "--out", str(tmp_path / "x")]) == 2
     assert "answers for one seat, not for all" in capsys.readouterr().err
+    with pytest.raises(PlayerError, match="expected plans:MODEL:none, :uniform or :local"):
+        parse_entrant(f"plans:{model}:best")
     with pytest.raises(PlayerError, match="answers for one seat"):
         parse_player("equilibrium:standard")
 

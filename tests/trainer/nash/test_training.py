@@ -110,6 +110,11 @@ def test_the_command_trains_reports_and_resumes(tmp_path, capsys):
     assert any("level" in line for line in lines)
     assert store.latest(run).name == "step-000000012"
     assert main(["train", "nash", "--run", str(run), "--resume"]) == 0
+    play = ["train", "evaluate", str(run), "--scenarios", "5x5x2", "--games", "4"]
+    assert main([*play, "--opponents", "random"]) == 0
+    assert "bare policy" in capsys.readouterr().out
+    assert main([*play, "--opponents", "random", "--equilibrium"]) == 0
+    assert "equilibrium" in capsys.readouterr().out
     capsys.readouterr()
     assert main(["train", "nash", "--run", str(run), "--resume", "--steps", "9"]) == 2
     assert "--steps: a resumed run keeps its options" in capsys.readouterr().err
