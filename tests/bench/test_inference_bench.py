@@ -69,7 +69,9 @@ def test_tensorrt_that_runs_on_cuda_is_refused(fake):
 
 def test_a_refused_device_is_a_row_that_says_why(fake):
     fake("CPUExecutionProvider")
-    config = InferenceConfig(seconds=0.02, rounds=3, batch=(1, 2), threads=(1,))
+    config = InferenceConfig(
+        model=("standard",), seconds=0.02, rounds=3, batch=(1, 2), threads=(1,)
+    )
     found = inference.measure(config)
     assert {r.params["backend"] for r in found.results} == {"cpu"}
     reasons = {m.what: m.why for m in found.missing}
@@ -86,7 +88,9 @@ def test_a_backend_that_changes_while_it_is_measured_is_refused(fake, monkeypatc
         return answer(batch)
 
     monkeypatch.setattr(runner, "infer", fall_back)
-    config = InferenceConfig(backend=("cuda",), seconds=0.02, rounds=3, batch=(1,))
+    config = InferenceConfig(
+        model=("standard",), backend=("cuda",), seconds=0.02, rounds=3, batch=(1,)
+    )
     found = inference.measure(config)
     assert found.results == []
     assert "CPUExecutionProvider runs" in found.missing[-1].why
