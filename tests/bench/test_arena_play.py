@@ -16,22 +16,22 @@ from snakekit.bench.arena.models import CHUNK, ModelSource
 from snakekit.bench.arena.schedule import Job, schedule
 from snakekit.bench.arena.store import GAMES, Plan, Store, StoreError, read_games
 from snakekit.bench.gamefile import read_game
+from snakekit.runtime.backends.random_play import RandomBackend, random_card
 
 
-class FakeNet:
+class FakeNet(RandomBackend):
     """A model whose answer depends on the observation alone."""
 
-    encoder = 2
-
-    def logits(self, batch: np.ndarray) -> np.ndarray:  # type: ignore[type-arg]
+    def infer(self, batch: np.ndarray) -> tuple[np.ndarray, np.ndarray]:  # type: ignore[type-arg]
         assert len(batch) == CHUNK
         sums = batch.astype(np.int64).reshape(len(batch), -1) @ np.arange(batch[0].size)
-        return np.stack([(sums * k % 97) / 10 for k in (3, 5, 7, 11)], 1).astype(np.float32)
+        logits = np.stack([(sums * k % 97) / 10 for k in (3, 5, 7, 11)], 1).astype(np.float32)
+        return logits, np.zeros(len(batch), np.float32)
 
 
 def hall(specs: Sequence[str], **options: object) -> Hall:
     entrants = parse_entrants(specs)
-    source = ModelSource("fake", 2, FakeNet)
+    source = ModelSource("fake", random_card(), FakeNet)
     values: dict[str, object] = {
         "entrants": {e.name: e for e in entrants},
         "sources": {e.name: source for e in entrants if e.has_model},
@@ -113,7 +113,7 @@ def test_temperature_draws_in_proportion() -> None:
 
 def test_a_model_that_gives_no_numbers_still_plays(monkeypatch: pytest.MonkeyPatch) -> None:
     nothing = np.full((CHUNK, 4), np.nan, np.float32)
-    monkeypatch.setattr(FakeNet, "logits", lambda self, batch: nothing)
+    monkeypatch.setattr(FakeNet, "infer", lambda self, batch: (nothing, nothing[:, 0]))
     place = hall(["policy:x", "hot=policy:x@1", "hybrid:x:depth=1"])
     assert len(play(place, schedule(list(place.entrants), 2, 6, seed=1))) == 6
 
@@ -122,7 +122,7 @@ def test_what_breaks_a_lane_is_reported(monkeypatch: pytest.MonkeyPatch) -> None
     def fail(self: FakeNet, batch: object) -> None:
         raise RuntimeError("out of order")
 
-    monkeypatch.setattr(FakeNet, "logits", fail)
+    monkeypatch.setattr(FakeNet, "infer", fail)
     place = hall(["policy:x", "random"])
     with pytest.raises(RuntimeError, match="out of order"):
         play(place, schedule(list(place.entrants), 2, 6, seed=1))
