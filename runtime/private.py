@@ -9,7 +9,7 @@ from aiohttp import web
 from snakekit.runtime.backends import BackendError
 from snakekit.runtime.engine import Engine
 from snakekit.runtime.metrics import CONTENT_TYPE
-from snakekit.runtime.watch.live import Watch
+from snakekit.runtime.watch.live import Watch, is_near
 
 log = logging.getLogger("snakekit.server")
 
@@ -22,6 +22,9 @@ def create_private_app(engine: Engine, watch: Watch | None = None) -> web.Applic
         return web.Response(body=text, headers={"Content-Type": CONTENT_TYPE})
 
     async def reload(request: web.Request) -> web.Response:
+        # Who may read metrics from afar may still not make the server work.
+        if not is_near(request.remote):
+            return _json({"error": "reload: expected a request from this machine"}, 403)
         # A page in the owner's browser can send requests to the loopback address as well.
         if "Origin" in request.headers or "Sec-Fetch-Site" in request.headers:
             return _json({"error": "reload: expected a request that no web page has sent"}, 403)
