@@ -128,8 +128,9 @@ async def test_a_refusal_leaves_the_old_one_and_says_why(
         # A page of another site, open in the owner's browser, is not the owner.
         assert (await reload(Origin="http://elsewhere.example"))[0] == 403
         # Nor is whoever may read metrics from another machine.
-        monkeypatch.setattr("snakekit.runtime.private.is_near", lambda address: address is None)
-        assert (await reload())[0] == 403
+        with monkeypatch.context() as patch:
+            patch.setattr("snakekit.runtime.private.is_near", lambda address: address is None)
+            assert (await reload())[0] == 403
         status, answer = await reload()
         assert status == 200
         assert answer["step"] == 2
