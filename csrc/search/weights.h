@@ -38,8 +38,8 @@ using TermWeights = std::array<std::int16_t, kTerms>;
 inline constexpr int kMaxWeight = 32'000;
 
 struct EvalWeights {
-  TermWeights duel{160, 0, -400, 0, 1280, 1200, 0, 32, 32, -360, 0, 0, -32, 0};
-  TermWeights many{160, 0, -400, 0, 1280, 1200, 0, 32, 32, -360, 0, 0, -32, -3200};
+  TermWeights duel{143, 24, -1042, 2550, 2122, 1541, 271, 38, -112, -1893, 186, -1331, -32, 0};
+  TermWeights many{143, 24, -1042, 2550, 2122, 1541, 271, 38, -112, -1893, 186, -1331, -32, -3200};
 };
 
 // Every weight by its table's and its term's name, as in `duel.area`.

@@ -164,7 +164,8 @@ def test_search_scores_match_a_single_search():
     rows = np.array([[g, s] for g in range(4) for s in range(2)], np.int32)
     scores = env.search(rows, max_depth=2)
     for row, (game, seat) in enumerate(rows.tolist()):
-        found = core.Searcher(8).search(env.state(game), seat, budget_us=0, max_depth=2).scores
+        searcher = core.Searcher(8)
+        found = searcher.search(env.state(game), seat, max_depth=2, exact_scores=True).scores
         expected = [-np.inf if s is None else s for s in found]
         np.testing.assert_array_equal(scores[row], expected)
 
