@@ -13,7 +13,7 @@ from snakekit.trainer.alarms import Alarms
 from snakekit.trainer.checkpoint import CheckpointError
 from snakekit.trainer.league import FOLDER, League, prune_unnamed
 from snakekit.trainer.ppo.config import MAY_CHANGE, PpoConfig, changed
-from snakekit.trainer.ppo.figures import SHOWN, charts, rules
+from snakekit.trainer.ppo.figures import SHOWN, charts, measured, rules
 from snakekit.trainer.ppo.learner import Alone, Group
 from snakekit.trainer.ppo.training import METHOD, Ppo, train
 from snakekit.trainer.ppo.workers import LocalWorkers, Workers
@@ -171,7 +171,8 @@ def lead(plan: Plan, training: Ppo) -> int:
     stop = StopFlag(console)
     alarms = Alarms(rules(), folder.metrics())
     again = f"snakekit train ppo --run {folder.shown()} --resume"
-    watch = Watch(console, config.iterations, folder, SHOWN, unit="iterations", alarms=alarms)
+    shown = (*SHOWN, *((key, f"won, {label}", ".1%") for key, _, _, label in measured(config)))
+    watch = Watch(console, config.iterations, folder, shown, unit="iterations", alarms=alarms)
 
     def save(run: Ppo) -> None:
         run.league.save(folder.path)

@@ -256,7 +256,7 @@ class TorchGroup:
         from ray.train.torch import prepare_model
 
         wrapped: nn.Module = prepare_model(
-            net, move_to_device=device, parallel_strategy_kwargs={"broadcast_buffers": False}
+            net, move_to_device=self._device, parallel_strategy_kwargs={"broadcast_buffers": False}
         )
         return wrapped
 
@@ -280,7 +280,11 @@ def train_together(
     from ray.train.torch import TorchTrainer, get_device
 
     def learn(_: dict[str, Any]) -> None:
-        session(plan, TorchGroup(get_device()))
+        device = get_device()
+        if device.type == "cuda":
+            # Ray shows all GPUs of a machine to each of its learners.
+            torch.cuda.set_device(device)
+        session(plan, TorchGroup(device))
 
     trainer = TorchTrainer(
         learn,
