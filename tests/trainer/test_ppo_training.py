@@ -13,7 +13,8 @@ from snakekit.trainer.checkpoint import CheckpointError
 from snakekit.trainer.generate import Cancelled
 from snakekit.trainer.league import FOLDER, League
 from snakekit.trainer.ppo.config import MAY_CHANGE, PpoConfig, changed
-from snakekit.trainer.ppo.training import Ppo, train
+from snakekit.trainer.ppo.loop import train
+from snakekit.trainer.ppo.training import Ppo
 
 
 def sha(run: Ppo) -> str:

@@ -15,7 +15,8 @@ from snakekit.trainer.league import FOLDER, League, prune_unnamed
 from snakekit.trainer.ppo.config import MAY_CHANGE, PpoConfig, changed
 from snakekit.trainer.ppo.figures import SHOWN, charts, measured, rules
 from snakekit.trainer.ppo.learner import Alone, Group
-from snakekit.trainer.ppo.training import METHOD, Ppo, train
+from snakekit.trainer.ppo.loop import train
+from snakekit.trainer.ppo.training import METHOD, Ppo
 from snakekit.trainer.ppo.workers import LocalWorkers, Workers
 from snakekit.trainer.report import write_report
 from snakekit.trainer.run import RunFolder, new_path, write_config
