@@ -46,27 +46,55 @@ Proof read_proof(const std::string& name) {
   throw py::value_error("proof: '" + name + "' is unknown, expected sound or article");
 }
 
-SearchResult run_search(Searcher& searcher, const Board& board, int seat, std::int64_t budget_us,
-                        std::int64_t max_nodes, int max_depth,
-                        const std::optional<std::vector<float>>& priors, const std::string& proof,
-                        bool far_pruning, bool early_stop, bool selective, bool exact_scores) {
-  check_living(board, seat);
-  if (budget_us < 0) throw py::value_error("budget_us: negative");
-  if (max_nodes < 0) throw py::value_error("max_nodes: negative");
-  if (max_depth < 1) throw py::value_error("max_depth: expected at least 1");
-  Limits limits;
-  limits.budget_us = budget_us;
-  limits.max_nodes = max_nodes;
-  limits.max_depth = max_depth;
-  limits.proof = read_proof(proof);
-  limits.far_pruning = far_pruning;
-  limits.early_stop = early_stop;
-  limits.selective = selective;
-  limits.exact_scores = exact_scores;
-  if (priors) {
+Opponents read_opponents(const std::string& name) {
+  if (name == "paranoid") return Opponents::kParanoid;
+  if (name == "best_reply") return Opponents::kBestReply;
+  throw py::value_error("opponents: '" + name + "' is unknown, expected paranoid or best_reply");
+}
+
+Mixing read_mixing(const std::string& name) {
+  if (name == "off") return Mixing::kOff;
+  if (name == "contested") return Mixing::kContested;
+  if (name == "always") return Mixing::kAlways;
+  throw py::value_error("mixing: '" + name + "' is unknown, expected off, contested or always");
+}
+
+int read_range(const char* name, int value, int low, int high) {
+  if (value < low || value > high)
+    throw py::value_error(std::string(name) + ": expected " + std::to_string(low) + ".." +
+                          std::to_string(high));
+  return value;
+}
+
+// What the keywords of Searcher.search say.
+struct Asked {
+  std::int64_t budget_us;
+  std::int64_t max_nodes;
+  int max_depth;
+  std::optional<std::vector<float>> priors;
+  std::string proof;
+  std::string opponents;
+  std::string mixing;
+
+  // Into `limits`, which holds the options that need no reading.
+  void read(Limits& limits) const {
+    if (budget_us < 0) throw py::value_error("budget_us: negative");
+    if (max_nodes < 0) throw py::value_error("max_nodes: negative");
+    if (max_depth < 1) throw py::value_error("max_depth: expected at least 1");
+    limits.budget_us = budget_us;
+    limits.max_nodes = max_nodes;
+    limits.max_depth = max_depth;
+    limits.proof = read_proof(proof);
+    limits.opponents = read_opponents(opponents);
+    limits.mixing = read_mixing(mixing);
+    if (!priors) return;
     if (priors->size() != kMoves) throw py::value_error("priors: expected 4 numbers");
     std::copy(priors->begin(), priors->end(), limits.priors.begin());
   }
+};
+
+SearchResult run_search(Searcher& searcher, const Board& board, int seat, const Limits& limits) {
+  check_living(board, seat);
   if (!searcher.acquire()) throw std::runtime_error("this Searcher is busy with another search");
   const py::gil_scoped_release nogil;
   auto result = searcher.search(board, seat, limits);
@@ -130,6 +158,21 @@ void bind_search(py::module_& m) {
       .def_readonly("seconds", &SearchResult::seconds)
       .def_readonly("pv", &SearchResult::pv)
       .def_property_readonly(
+          "mixture",
+          [](const SearchResult& r) -> std::optional<std::vector<double>> {
+            if (r.mixed_depth == 0) return std::nullopt;
+            return std::vector<double>(r.mixture.begin(), r.mixture.end());
+          },
+          "How often each move is best played where turns were solved exactly, else None.")
+      .def_property_readonly(
+          "value",
+          [](const SearchResult& r) {
+            return r.mixed_depth == 0 ? std::nullopt : std::optional<double>(r.value);
+          },
+          "What the mixture is worth, -1 (lost) to 1 (won), or None.")
+      .def_readonly("mixed_depth", &SearchResult::mixed_depth,
+                    "Turns that the mixture looks ahead; 0 where there is none.")
+      .def_property_readonly(
           "stopped", [](const SearchResult& r) { return std::string(stop_name(r.stopped)); });
 
   py::class_<Searcher>(m, "Searcher", "Owns a transposition table; one search at a time.")
@@ -141,16 +184,41 @@ void bind_search(py::module_& m) {
            py::arg("weights") = std::map<std::string, int>{},
            "`weights` replaces some of the evaluation's, by the names in WEIGHTS.")
       .def(
-          "search", &run_search, py::arg("state"), py::arg("seat"), py::kw_only(),
-          py::arg("budget_us") = 0, py::arg("max_nodes") = 0, py::arg("max_depth") = kMaxDepth - 1,
-          py::arg("priors") = py::none(), py::arg("proof") = "sound", py::arg("far_pruning") = true,
-          py::arg("early_stop") = true, py::arg("selective") = false,
+          "search",
+          [](Searcher& self, const Board& board, int seat, std::int64_t budget_us,
+             std::int64_t max_nodes, int max_depth, const std::optional<std::vector<float>>& priors,
+             const std::string& proof, const std::string& opponents, const std::string& mixing,
+             int mixed_turns, int threads, bool max_n, bool far_pruning, bool early_stop,
+             bool selective, bool exact_scores) {
+            Limits limits;
+            limits.mixed_turns = read_range("mixed_turns", mixed_turns, 1, 8);
+            limits.threads = read_range("threads", threads, 1, 256);
+            limits.max_n = max_n;
+            limits.far_pruning = far_pruning;
+            limits.early_stop = early_stop;
+            limits.selective = selective;
+            limits.exact_scores = exact_scores;
+            Asked{budget_us, max_nodes, max_depth, priors, proof, opponents, mixing}.read(limits);
+            return run_search(self, board, seat, limits);
+          },
+          py::arg("state"), py::arg("seat"), py::kw_only(), py::arg("budget_us") = 0,
+          py::arg("max_nodes") = 0, py::arg("max_depth") = kMaxDepth - 1,
+          py::arg("priors") = py::none(), py::arg("proof") = "sound",
+          py::arg("opponents") = "paranoid", py::arg("mixing") = "contested",
+          py::arg("mixed_turns") = 1, py::arg("threads") = 1, py::arg("max_n") = true,
+          py::arg("far_pruning") = true, py::arg("early_stop") = true, py::arg("selective") = false,
           py::arg("exact_scores") = false,
           "Searches until microseconds, positions (0: no limit) or depth in turns are used up, or\n"
-          "where `early_stop` sees that the rest of them would not change the move. Searches of\n"
-          "one thread without `budget_us` repeat exactly on a fresh Searcher.\n\n"
-          "`priors` order the root, `selective` searches late moves less deep at first,\n"
-          "`exact_scores` searches every root move in full. RuntimeError when busy.")
+          "where `early_stop` sees that the rest of them would not change the move. With one "
+          "thread\n"
+          "and no `budget_us` it repeats exactly on a fresh Searcher.\n\n"
+          "proof: `sound`, or `article` for the plain rule.\n"
+          "opponents: `paranoid`, all against us, or `best_reply`, one of them at a time.\n"
+          "mixing: whether the first `mixed_turns` of a duel are solved with mixed strategies:\n"
+          "`off`, `contested` (where the heads can meet within them) or `always`.\n"
+          "max_n: decides among several opponents where the paranoid view sees only losses.\n"
+          "priors: order the root. selective: late moves are searched less deep at first.\n"
+          "exact_scores: every root move is searched in full. RuntimeError when busy.")
       .def("cancel", &Searcher::cancel, "Stops the running search, from any thread.");
 }
 

@@ -284,6 +284,8 @@ void VectorEnv::search(const Row* rows, int n, int max_depth, std::int64_t budge
   limits.budget_us = budget_us;
   limits.exact_scores = true;
   limits.early_stop = false;
+  limits.mixing = Mixing::kOff;
+  limits.max_n = false;
   // Which table a row meets depends on its place alone, so fixed depth gives the same scores.
   pool_.run(n, [&](int first, int last, int thread) {
     auto& searcher = *searchers_[thread];

@@ -23,18 +23,20 @@ class Budget {
   }
   [[nodiscard]] bool limited() const { return nodes_ > 0 || micros_ > 0; }
   [[nodiscard]] bool late() const {
-    return micros_ > 0 && Clock::now() - begin_ >= std::chrono::microseconds(micros_);
+    return micros_ > 0 && 1e6 * seconds() >= share_ * static_cast<double>(micros_);
   }
   [[nodiscard]] bool out_of_nodes(std::int64_t nodes) const {
-    return nodes_ > 0 && nodes >= nodes_;
+    return nodes_ > 0 && static_cast<double>(nodes) >= share_ * static_cast<double>(nodes_);
   }
+  // Leaves only this share of the limits to what follows; the whole of them again with 1.
+  void allow(double share) { share_ = share; }
 
   // What is gone of the nearer limit, 0..1 until it is reached.
   [[nodiscard]] double used(std::int64_t nodes) const {
     double share = 0;
     if (nodes_ > 0) share = static_cast<double>(nodes) / static_cast<double>(nodes_);
     if (micros_ > 0) share = std::max(share, 1e6 * seconds() / static_cast<double>(micros_));
-    return share;
+    return share / share_;
   }
 
   // To be told of every completed iteration.
@@ -52,6 +54,7 @@ class Budget {
   Clock::time_point begin_;
   std::int64_t nodes_;
   std::int64_t micros_;
+  double share_ = 1;         // of the limits that may be used now
   std::int64_t before_ = 0;  // nodes at the end of the last iteration
   std::int64_t last_ = 0;    // nodes of the last iteration
   double growth_ = 0;        // of the last iteration over the one before

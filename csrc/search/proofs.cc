@@ -156,7 +156,7 @@ void Tree<T>::prove(int depth, std::int64_t iteration_nodes) {
       // Without reductions a score says what it may hide: no win above the best move's, and of
       // exact ones nothing.
       const bool possible = win ? is_win(root_[0].score) : !r.exact;
-      if (!hinted && !possible && !limits_.selective) continue;
+      if (!hinted && !possible && !limits_.selective && !best_reply_) continue;
       proof_limit_ = nodes_ + (hinted ? std::max(kLeastHinted, iteration_nodes)
                                       : std::max(kLeastUnhinted, iteration_nodes / kUnhintedShare));
       if (r.label == Label::kNone) prove_move(r, depth, win);

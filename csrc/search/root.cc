@@ -6,7 +6,8 @@ namespace snakekit {
 namespace {
 
 constexpr int kAllMoves = (1 << kMoves) - 1;
-constexpr int kAspiration = 60;  // half the window around the last iteration's score
+constexpr double kBeforeMixing = 0.5;  // share of the limits
+constexpr int kAspiration = 60;        // half the window around the last iteration's score
 
 }  // namespace
 
@@ -85,10 +86,10 @@ void Tree<T>::order_root(int count) {
 template <class T>
 bool Tree<T>::search_root(int depth) {
   if (!search_first(depth)) return false;
-  int done = 1;
-  while (done < root_count_ && search_later(done, depth)) ++done;
-  order_root(done);
-  return done == root_count_;
+  int found = 1;
+  while (found < root_count_ && search_later(found, depth)) ++found;
+  order_root(found);
+  return found == root_count_;
 }
 
 template <class T>
@@ -135,6 +136,8 @@ template <class T>
 SearchResult Tree<T>::run() {
   SearchResult r;
   list_root();
+  const bool mixing = has_mixed_turns();
+  if (mixing) budget_.allow(kBeforeMixing);
   r.stopped = Stop::kDepth;
   for (int depth = 1; depth <= std::min(limits_.max_depth, kMaxDepth - 1); ++depth) {
     const auto nodes_before = nodes_;
@@ -152,10 +155,26 @@ SearchResult Tree<T>::run() {
   }
   r.best = choose();
   report(r);
+  if (limits_.max_n && r.stopped != Stop::kProved && sees_only_losses())
+    r.best = choose_max_n(r.best);
+  if (mixing && r.stopped != Stop::kProved && r.stopped != Stop::kSingle) {
+    solve_root(r);
+    r.best = choose_mixed(r);
+  }
   principal_variation(r);
   r.nodes = nodes_;
   r.seconds = budget_.seconds();
   return r;
+}
+
+template <class T>
+std::int64_t Tree<T>::help() {
+  list_root();
+  may_stop_ = true;
+  for (int depth = 1; depth <= std::min(limits_.max_depth, kMaxDepth - 1); ++depth) {
+    if (!search_root(depth)) break;
+  }
+  return nodes_;
 }
 
 template <class T>
@@ -170,6 +189,15 @@ int Tree<T>::choose() const {
     return a.score > b.score;
   };
   return std::min_element(root_.begin(), root_.begin() + root_count_, better)->move;
+}
+
+// The likeliest move of the mixture, unless a proof says otherwise.
+template <class T>
+int Tree<T>::choose_mixed(const SearchResult& r) const {
+  const auto likeliest = std::max_element(r.mixture.begin(), r.mixture.end());
+  const int m = static_cast<int>(likeliest - r.mixture.begin());
+  const bool proved = r.label[r.best] == Label::kWin || r.label[m] == Label::kLoss;
+  return proved ? r.best : m;
 }
 
 template <class T>
@@ -213,7 +241,9 @@ void Tree<T>::principal_variation(SearchResult& r) {
   template std::optional<Stop> Tree<T>::after_iteration(int, std::int64_t, int); \
   template Stop Tree<T>::hard_stop() const;                                      \
   template SearchResult Tree<T>::run();                                          \
+  template std::int64_t Tree<T>::help();                                         \
   template int Tree<T>::choose() const;                                          \
+  template int Tree<T>::choose_mixed(const SearchResult&) const;                 \
   template void Tree<T>::report(SearchResult&) const;                            \
   template void Tree<T>::principal_variation(SearchResult&)
 

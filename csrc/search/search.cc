@@ -2,34 +2,31 @@
 
 #include <tuple>
 
+#include "../pool.h"
 #include "tree.h"
 
 namespace snakekit {
 
-namespace {
-
-// What a search on one kind of board keeps for the next.
-template <class T>
-struct Workspace {
-  Heuristics<T> heuristics;
-  std::vector<Undo<T>> undo = std::vector<Undo<T>>(kMaxDepth + 2);
-};
-
-}  // namespace
-
 struct Searcher::Memory {
   explicit Memory(int table_mb) : table(table_mb) {}
 
-  // Made when a board of that kind is first searched.
+  // Made when a board of that kind is first searched by so many threads.
   template <class T>
-  Workspace<T>& workspace() {
-    auto& w = std::get<std::unique_ptr<Workspace<T>>>(workspaces);
-    if (!w) w = std::make_unique<Workspace<T>>();
-    return *w;
+  std::vector<std::unique_ptr<Workspace<T>>>& workspaces(int threads) {
+    auto& w = std::get<std::vector<std::unique_ptr<Workspace<T>>>>(all_workspaces);
+    while (static_cast<int>(w.size()) < threads) w.push_back(std::make_unique<Workspace<T>>());
+    return w;
+  }
+  Pool& threads(int n) {
+    if (!pool || pool->threads() != n) pool = std::make_unique<Pool>(n);
+    return *pool;
   }
 
   Table table;
-  std::tuple<std::unique_ptr<Workspace<Small>>, std::unique_ptr<Workspace<Large>>> workspaces;
+  std::tuple<std::vector<std::unique_ptr<Workspace<Small>>>,
+             std::vector<std::unique_ptr<Workspace<Large>>>>
+      all_workspaces;
+  std::unique_ptr<Pool> pool;
 };
 
 Searcher::Searcher(int table_mb, const EvalWeights& weights)
@@ -40,11 +37,29 @@ template <class T>
 SearchResult Searcher::search(const State<T>& state, int seat, const Limits& limits) {
   cancelled_.store(false, std::memory_order_relaxed);
   memory_->table.next_generation();
-  auto& work = memory_->workspace<T>();
-  work.heuristics.renew();
-  return Tree<T>(state, seat, limits, weights_, memory_->table, work.heuristics, work.undo,
-                 cancelled_)
-      .run();
+  auto& memory = *memory_;
+  const int threads = std::max(1, limits.threads);
+  auto& work = memory.workspaces<T>(threads);
+  if (threads == 1)
+    return Tree<T>(state, seat, limits, weights_, memory.table, *work[0], cancelled_).run();
+
+  Limits shared = limits;
+  // Of one thread; the others step through about as many.
+  shared.max_nodes = (limits.max_nodes + threads - 1) / threads;
+  Team team;
+  SearchResult result;
+  std::atomic<std::int64_t> helped{0};
+  memory.threads(threads).run(threads, [&](int index, int, int) {
+    Tree<T> tree(state, seat, shared, weights_, memory.table, *work[index], cancelled_, &team);
+    if (index > 0) {
+      helped += tree.help();
+      return;
+    }
+    result = tree.run();
+    team.stop();
+  });
+  result.nodes += helped;
+  return result;
 }
 
 SearchResult Searcher::search(const Board& board, int seat, const Limits& limits) {

@@ -28,15 +28,28 @@ enum class Label : std::uint8_t { kNone, kWin, kLoss };
 enum class Stop : std::uint8_t { kDepth, kTime, kNodes, kEnough, kProved, kSingle, kCancelled };
 enum class Proof : std::uint8_t { kSound, kArticle };
 
+// Whom several opponents play against: all against us, or us and one of them at a time
+// (best-reply search, Schadd and Winands 2011).
+enum class Opponents : std::uint8_t { kParanoid, kBestReply };
+
+// Where the first turns of a duel are solved with mixed strategies: where the heads can meet within
+// these turns, or everywhere.
+enum class Mixing : std::uint8_t { kOff, kContested, kAlways };
+
 struct Limits {
   std::int64_t budget_us = 0;  // hard limit in time, 0: none
   std::int64_t max_nodes = 0;  // hard limit in positions, 0: none
   int max_depth = kMaxDepth;
   Proof proof = Proof::kSound;
+  int threads = 1;  // more search the same tree sooner, in an order that depends on their timing
+  Opponents opponents = Opponents::kParanoid;
+  bool max_n = true;  // decides where the paranoid view sees only losses
   bool far_pruning = true;
   bool early_stop = true;     // ends before the hard limit where the rest would be of no use
   bool selective = false;     // late moves are searched less deep at first
   bool exact_scores = false;  // of all root moves; otherwise those of worse moves are upper bounds
+  Mixing mixing = Mixing::kContested;
+  int mixed_turns = 1;                 // of a duel, solved with mixed strategies
   std::array<float, kMoves> priors{};  // orders the root; all equal means unknown
 };
 
@@ -51,8 +64,16 @@ struct SearchResult {
   std::int64_t nodes = 0;              // positions stepped to
   double seconds = 0;
   std::vector<int> pv;
+  // Of exactly solved turns: how often each move is best played, the value of that to us in -1..1,
+  // and the turns looked ahead for it, 0 where there was nothing to solve.
+  std::array<double, kMoves> mixture{};
+  double value = 0;
+  int mixed_depth = 0;
   Stop stopped = Stop::kDepth;
 };
+
+// What a score is worth to a mixed strategy, -1 (lost) to 1 (won).
+double utility_of(int score);
 
 class Searcher {
  public:

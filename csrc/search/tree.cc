@@ -4,6 +4,8 @@ namespace snakekit {
 
 namespace {
 
+constexpr std::uint64_t kSpread = 0x9e3779b97f4a7c15ULL;
+constexpr std::uint64_t kReplySalt = 0x7e91;
 constexpr int kClockEvery = 64;  // nodes between looks at the clock
 constexpr int kReduceFrom = 3;   // turns left, from where late moves are first searched less deep
 
@@ -19,17 +21,19 @@ int from_table(int score, int ply) {
 
 template <class T>
 Tree<T>::Tree(const State<T>& root, int us, const Limits& limits, const EvalWeights& weights,
-              Table& table, Heuristics<T>& heuristics, std::vector<Undo<T>>& undo,
-              const std::atomic<bool>& cancelled)
+              Table& table, Workspace<T>& work, const std::atomic<bool>& cancelled, Team* team)
     : s_(root),
       us_(us),
       limits_(limits),
       weights_(weights),
       table_(table),
-      heuristics_(heuristics),
-      undo_(undo),
+      heuristics_(work.heuristics),
+      undo_(work.undo),
       cancelled_(cancelled),
-      budget_(limits) {
+      team_(team),
+      budget_(limits),
+      room_(work.room) {
+  work.heuristics.renew();
   std::array<int, kMaxAlive> others{};
   int n = 0;
   for (int i = 0; i < s_.seats; ++i) {
@@ -44,15 +48,17 @@ Tree<T>::Tree(const State<T>& root, int us, const Limits& limits, const EvalWeig
   // rely on it; the plain rule would, so there all are followed.
   far_pruning_ = limits.far_pruning && num_active_ > 1 && limits.proof == Proof::kSound;
   exact_scores_ = limits.exact_scores || limits.proof == Proof::kArticle;
+  best_reply_ = limits.opponents == Opponents::kBestReply && num_active_ > 1;
   idle_.fill(kInvalidMove);
   for (int i = 0; i < num_active_; ++i) active_[i] = others[i];
   salt_ =
       mix64(static_cast<std::uint64_t>(us) + 100ULL * static_cast<std::uint64_t>(s_.geo->width) +
             10'000ULL * static_cast<std::uint64_t>(s_.geo->height));
-  salt_ ^= mix64((s_.rules.wrapped ? 1U : 0U) + (s_.rules.constrictor ? 2U : 0U) +
-                 (s_.rules.solo ? 4U : 0U) + (complete_ ? 8U : 0U) + (contested_ ? 16U : 0U) +
-                 (far_pruning_ ? 32U : 0U) + (limits.selective ? 64U : 0U) +
-                 (static_cast<std::uint64_t>(s_.rules.hazard_damage + 2000) << 8));
+  salt_ ^=
+      mix64((s_.rules.wrapped ? 1U : 0U) + (s_.rules.constrictor ? 2U : 0U) +
+            (s_.rules.solo ? 4U : 0U) + (complete_ ? 8U : 0U) + (contested_ ? 16U : 0U) +
+            (far_pruning_ ? 32U : 0U) + (limits.selective ? 64U : 0U) + (best_reply_ ? 128U : 0U) +
+            (static_cast<std::uint64_t>(s_.rules.hazard_damage + 2000) << 8));
 }
 
 template <class T>
@@ -84,7 +90,7 @@ void Tree<T>::make(int move, std::uint16_t reply, int ply) {
 }
 
 template <class T>
-int Tree<T>::order_moves(std::array<int, kMoves>& out, int tt_move) const {
+int Tree<T>::order_moves(std::array<int, 2 * kMoves>& out, int tt_move) const {
   const int mask = safe_mask(s_, us_);
   const auto& history = heuristics_.history[0][s_.head(us_)];
   std::array<int, kMoves> weight{};
@@ -114,6 +120,21 @@ int Tree<T>::head_distance(int seat) const {
 }
 
 template <class T>
+int Tree<T>::order_replies(std::array<int, kMoves>& out, int seat, bool safe_only) const {
+  int mask = safe_only ? safe_mask(s_, seat) : (1 << kMoves) - 1;
+  if (mask == 0) mask = (1 << kMoves) - 1;
+  const auto& history = heuristics_.history[1][s_.head(seat)];
+  int n = 0;
+  for (int m = 0; m < kMoves; ++m) {
+    if (((mask >> m) & 1) == 0) continue;
+    int at = n++;
+    for (; at > 0 && history[out[at - 1]] < history[m]; --at) out[at] = out[at - 1];
+    out[at] = m;
+  }
+  return n;
+}
+
+template <class T>
 void Tree<T>::list_replies(ReplyList& out, bool safe_only, std::uint16_t first,
                            int near_only) const {
   out.count = 1;
@@ -121,17 +142,8 @@ void Tree<T>::list_replies(ReplyList& out, bool safe_only, std::uint16_t first,
   for (int k = 0; k < num_active_; ++k) {
     const int seat = active_[k];
     if (!s_.alive(seat)) continue;
-    int mask = safe_only ? safe_mask(s_, seat) : (1 << kMoves) - 1;
-    if (mask == 0) mask = (1 << kMoves) - 1;
     std::array<int, kMoves> order{};
-    const auto& history = heuristics_.history[1][s_.head(seat)];
-    int n = 0;
-    for (int m = 0; m < kMoves; ++m) {
-      if (((mask >> m) & 1) == 0) continue;
-      int at = n++;
-      for (; at > 0 && history[order[at - 1]] < history[m]; --at) order[at] = order[at - 1];
-      order[at] = m;
-    }
+    int n = order_replies(order, seat, safe_only);
     if (near_only > 0 && head_distance(seat) > 2 * near_only) n = 1;
     const int before = out.count;
     for (int j = n - 1; j >= 0; --j) {
@@ -141,11 +153,27 @@ void Tree<T>::list_replies(ReplyList& out, bool safe_only, std::uint16_t first,
     }
     out.count = before * n;
   }
-  for (int i = 1; i < out.count; ++i) {
-    if (out.code[i] != first) continue;
-    std::rotate(out.code.begin(), out.code.begin() + i, out.code.begin() + i + 1);
-    break;
+  out.bring_forward(first);
+}
+
+template <class T>
+void Tree<T>::list_best_replies(ReplyList& out, std::uint16_t first, int near_only) const {
+  out.count = 1;
+  out.code[0] = 0;
+  std::array<std::array<int, kMoves>, 4> order{};
+  std::array<int, 4> n{};
+  for (int k = 0; k < num_active_; ++k) {
+    if (!s_.alive(active_[k])) continue;
+    n[k] = order_replies(order[k], active_[k], true);
+    if (head_distance(active_[k]) > 2 * near_only) n[k] = 1;
+    out.code[0] = static_cast<std::uint16_t>(out.code[0] | order[k][0] << (2 * k));
   }
+  for (int k = 0; k < num_active_; ++k) {
+    const auto others = static_cast<std::uint16_t>(out.code[0] & ~(3U << (2 * k)));
+    for (int j = 1; j < n[k]; ++j)
+      out.code[out.count++] = static_cast<std::uint16_t>(others | order[k][j] << (2 * k));
+  }
+  out.bring_forward(first);
 }
 
 template <class T>
@@ -171,19 +199,40 @@ int Tree<T>::next_reply(int depth, int alpha, int worst, int ply) {
 }
 
 template <class T>
+bool Tree<T>::taken(std::uint64_t h, int depth) {
+  if (team_ == nullptr || depth < kShareFrom) return false;
+  if (team_->busy(h)) return true;
+  team_->enter(h);
+  return false;
+}
+
+template <class T>
 int Tree<T>::min_node(int move, int depth, int alpha, int beta, int ply,
                       std::uint16_t& refutation) {
   ReplyList replies;
   auto& usual = heuristics_.reply[place() * kMoves + move];
   if (refutation == kNoReply)
     refutation = static_cast<std::uint16_t>(heuristics_.recall(usual, kNoReply));
-  list_replies(replies, true, refutation, far_pruning_ ? depth : 0);
+  if (best_reply_) {
+    list_best_replies(replies, refutation, depth);
+  } else {
+    list_replies(replies, true, refutation, far_pruning_ ? depth : 0);
+  }
+  const int known = replies.count;
+  const auto k =
+      team_ == nullptr ? 0 : key(kReplySalt + static_cast<std::uint64_t>(move * 128 + depth));
   int worst = kWinScore;
   for (int i = 0; i < replies.count; ++i) {
+    const auto h = k + replies.code[i] * kSpread;
+    if (i > 0 && i < known && taken(h, depth)) {
+      replies.code[replies.count++] = replies.code[i];
+      continue;
+    }
     make(move, replies.code[i], ply);
     const int v = i == 0 ? max_node(depth - 1, alpha, beta, ply + 1)
                          : next_reply(depth - 1, alpha, std::min(beta, worst), ply + 1);
     unmake(ply);
+    done(h, depth);
     if (stopped_) return worst;
     if (v < worst) {
       worst = v;
@@ -240,17 +289,24 @@ int Tree<T>::max_node(int depth, int alpha, int beta, int ply) {
     tt_move = e.move;
     tt_reply = e.reply;
   }
-  std::array<int, kMoves> moves;
+  std::array<int, 2 * kMoves> moves;  // with room for those that are put off
   auto& usual = heuristics_.move[place()];
   const int n = order_moves(moves, tt_move >= 0 ? tt_move : heuristics_.recall(usual, -1));
   const int alpha_before = alpha;
   int best = -kWinScore;
   int best_move = moves[0];
   std::uint16_t best_reply = tt_reply;
-  for (int i = 0; i < n; ++i) {
+  int count = n;
+  for (int i = 0; i < count; ++i) {
+    const auto h = k + static_cast<std::uint64_t>(moves[i] * 128 + depth + 1) * kSpread;
+    if (i > 0 && i < n && taken(h, depth)) {
+      moves[count++] = moves[i];
+      continue;
+    }
     std::uint16_t reply = moves[i] == tt_move ? tt_reply : kNoReply;
     const int v = i == 0 ? min_node(moves[i], depth, alpha, beta, ply, reply)
                          : next_move(moves[i], depth, alpha, beta, ply, reply);
+    done(h, depth);
     if (stopped_) return alpha;
     if (v > best) {
       best = v;

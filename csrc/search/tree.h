@@ -13,6 +13,7 @@
 #include "evaluate.h"
 #include "search.h"
 #include "table.h"
+#include "team.h"
 
 namespace snakekit {
 
@@ -25,11 +26,19 @@ inline bool is_decided(int score) { return is_win(score) || is_loss(score); }
 inline constexpr int kMaxReplies = 256;
 
 struct ReplyList {
-  std::array<std::uint16_t, kMaxReplies> code;  // two bits for each active opponent
+  // Two bits for each active opponent; behind them room for those that are put off.
+  std::array<std::uint16_t, 2 * kMaxReplies> code;
   int count = 0;
+
+  void bring_forward(std::uint16_t first) {
+    const auto end = code.begin() + count;
+    const auto at = std::find(code.begin(), end, first);
+    if (at != end) std::rotate(code.begin(), at, at + 1);
+  }
 };
 
 inline constexpr std::uint16_t kNoReply = 0xffff;
+inline constexpr int kShareFrom = 3;  // turns left, from where threads avoid each other
 
 // What was good elsewhere in the tree, to order moves by.
 template <class T>
@@ -59,13 +68,27 @@ struct Heuristics {
   }
 };
 
+// What a search on one kind of board keeps for the next.
+template <class T>
+struct Workspace {
+  Heuristics<T> heuristics;
+  std::vector<Undo<T>> undo = std::vector<Undo<T>>(kMaxDepth + 2);
+  std::vector<double> room;  // of solving matrix games
+};
+
+// Turns solved as matrix games, see exact.cc.
+struct StageGame;
+struct Oracle;
+
 template <class T>
 class Tree {
  public:
   Tree(const State<T>& root, int us, const Limits& limits, const EvalWeights& weights, Table& table,
-       Heuristics<T>& heuristics, std::vector<Undo<T>>& undo, const std::atomic<bool>& cancelled);
+       Workspace<T>& work, const std::atomic<bool>& cancelled, Team* team = nullptr);
 
   SearchResult run();
+  // Fills the table for the thread that runs, until that ends; returns positions stepped to.
+  std::int64_t help();
 
  private:
   enum class Outcome { kWin, kLoss, kDraw, kOpen };
@@ -90,9 +113,17 @@ class Tree {
   int next_move(int move, int depth, int alpha, int beta, int ply, std::uint16_t& refutation);
   int next_reply(int depth, int alpha, int worst, int ply);
   void credit(std::uint16_t reply, int depth);
-  int order_moves(std::array<int, kMoves>& out, int tt_move) const;
+  int order_moves(std::array<int, 2 * kMoves>& out, int tt_move) const;
   // `near_only`: turns within which an opponent must be able to meet us, or it plays one move only.
   void list_replies(ReplyList& out, bool safe_only, std::uint16_t first, int near_only = 0) const;
+  // Of every opponent by itself, likeliest first, the others keeping to their likeliest.
+  void list_best_replies(ReplyList& out, std::uint16_t first, int near_only) const;
+  int order_replies(std::array<int, kMoves>& out, int seat, bool safe_only) const;
+  // Is another thread at this move or reply of a node? If not, this one is now.
+  bool taken(std::uint64_t h, int depth);
+  void done(std::uint64_t h, int depth) {
+    if (team_ != nullptr && depth >= kShareFrom) team_->leave(h);
+  }
   [[nodiscard]] int head_distance(int seat) const;
   // Where the heads are, as an index into Heuristics.
   [[nodiscard]] int place() const {
@@ -114,6 +145,26 @@ class Tree {
   void prove_move(RootMove& r, int depth, bool win);
   void label_article();
 
+  // exact.cc
+  void list_stage(StageGame& g) const;
+  double leaf_utility(int ply);
+  double serialized(bool we_see, int turns, double alpha, double beta, int ply);
+  void bound_cells(StageGame& g, int turns, int ply);
+  void settle_cell(StageGame& g, int i, int j, int turns, int ply);
+  bool improve_rows(StageGame& g, Oracle& o, int turns, int ply);
+  bool improve_cols(StageGame& g, Oracle& o, int turns, int ply);
+  double exact_value(int turns, int ply, std::array<double, kMoves>* mixture);
+  [[nodiscard]] bool has_mixed_turns() const;
+  void solve_root(SearchResult& r);
+
+  // maxn.cc
+  using Worths = std::array<int, T::kSnakes>;
+  void worths(Worths& out, int ply) const;
+  void max_n(int turns, int index, std::uint16_t reply, int move, int ply, Worths& out);
+  int best_move_n(int turns, int ply, Worths& out);
+  [[nodiscard]] bool sees_only_losses() const;
+  [[nodiscard]] int choose_max_n(int otherwise);
+
   // root.cc
   void list_root();
   bool search_root(int depth);
@@ -128,6 +179,7 @@ class Tree {
   [[nodiscard]] std::optional<Stop> after_iteration(int depth, std::int64_t nodes_before, int best);
   [[nodiscard]] Stop hard_stop() const;
   [[nodiscard]] int choose() const;
+  [[nodiscard]] int choose_mixed(const SearchResult& r) const;
   void report(SearchResult& r) const;
   void principal_variation(SearchResult& r);
 
@@ -141,6 +193,7 @@ class Tree {
   Heuristics<T>& heuristics_;
   std::vector<Undo<T>>& undo_;
   const std::atomic<bool>& cancelled_;
+  Team* const team_;  // null for a single thread
   Budget budget_;
 
   std::array<int, kMaxAlive> active_{};
@@ -148,12 +201,16 @@ class Tree {
   bool complete_ = true;    // all opponents are active, so proofs may be claimed
   bool contested_ = false;  // there was an opponent at the root, so outliving all is a win
   bool far_pruning_ = false;
+  bool best_reply_ = false;
   bool exact_scores_ = false;
   Moves idle_;  // what inactive opponents play
   std::array<RootMove, kMoves> root_;
   int root_count_ = 0;
   int safe_root_ = 0;  // moves of the root that are not certain death
   std::uint64_t salt_ = 0;
+
+  int leaf_depth_ = 0;         // of the searches below exactly solved turns
+  std::vector<double>& room_;  // of solving them
 
   bool may_stop_ = false;  // the first iteration always completes
   bool stopped_ = false;

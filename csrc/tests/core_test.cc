@@ -293,6 +293,22 @@ void search_side_by_side() {
   }
 }
 
+// Threads of one search share the table; what they find at a fixed depth does not depend on them.
+void search_together() {
+  for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+    const Board board = two_snakes(seed);
+    Limits limits;
+    limits.max_depth = 6;
+    limits.exact_scores = true;
+    const auto alone = Searcher(1).search(board, 0, limits);
+    limits.threads = 3;
+    const auto found = Searcher(1).search(board, 0, limits);
+    CHECK(found.score == alone.score);
+    CHECK(found.label == alone.label);
+    CHECK(found.depth == alone.depth);
+  }
+}
+
 void cancel_from_outside() {
   const Board board = two_snakes(2);
   Searcher searcher(1);
@@ -397,6 +413,7 @@ void environments(int encoder) {
 
 void run_threads() {
   search_side_by_side();
+  search_together();
   cancel_from_outside();
   batches(11, 11, 2);
   batches(19, 19, 3);

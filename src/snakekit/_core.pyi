@@ -190,6 +190,16 @@ class SearchResult:
         Per move `win` or `loss` where it is proved, else `none`.
         """
     @property
+    def mixed_depth(self) -> int:
+        """
+        Turns that the mixture looks ahead; 0 where there is none.
+        """
+    @property
+    def mixture(self) -> list[float] | None:
+        """
+        How often each move is best played where turns were solved exactly, else None.
+        """
+    @property
     def nodes(self) -> int:
         ...
     @property
@@ -206,6 +216,11 @@ class SearchResult:
     @property
     def stopped(self) -> str:
         ...
+    @property
+    def value(self) -> float | None:
+        """
+        What the mixture is worth, -1 (lost) to 1 (won), or None.
+        """
 class Searcher:
     """
     Owns a transposition table; one search at a time.
@@ -218,14 +233,19 @@ class Searcher:
         """
         Stops the running search, from any thread.
         """
-    def search(self, state: State, seat: int, *, budget_us: int = 0, max_nodes: int = 0, max_depth: int = 99, priors: collections.abc.Sequence[float] | None = None, proof: str = 'sound', far_pruning: bool = True, early_stop: bool = True, selective: bool = False, exact_scores: bool = False) -> SearchResult:
+    def search(self, state: State, seat: int, *, budget_us: int = 0, max_nodes: int = 0, max_depth: int = 99, priors: collections.abc.Sequence[float] | None = None, proof: str = 'sound', opponents: str = 'paranoid', mixing: str = 'contested', mixed_turns: int = 1, threads: int = 1, max_n: bool = True, far_pruning: bool = True, early_stop: bool = True, selective: bool = False, exact_scores: bool = False) -> SearchResult:
         """
         Searches until microseconds, positions (0: no limit) or depth in turns are used up, or
-        where `early_stop` sees that the rest of them would not change the move. Searches of
-        one thread without `budget_us` repeat exactly on a fresh Searcher.
+        where `early_stop` sees that the rest of them would not change the move. With one thread
+        and no `budget_us` it repeats exactly on a fresh Searcher.
         
-        `priors` order the root, `selective` searches late moves less deep at first,
-        `exact_scores` searches every root move in full. RuntimeError when busy.
+        proof: `sound`, or `article` for the plain rule.
+        opponents: `paranoid`, all against us, or `best_reply`, one of them at a time.
+        mixing: whether the first `mixed_turns` of a duel are solved with mixed strategies:
+        `off`, `contested` (where the heads can meet within them) or `always`.
+        max_n: decides among several opponents where the paranoid view sees only losses.
+        priors: order the root. selective: late moves are searched less deep at first.
+        exact_scores: every root move is searched in full. RuntimeError when busy.
         """
 class Scenario:
     """

@@ -15,12 +15,13 @@ a test can compare the two.
 """
 
 import itertools
+import math
 import random
 from collections.abc import Iterator
 
 from core_boards import after, joint_moves, on_board, play, scattered, target
 
-from snakekit.core import Settings, State
+from snakekit.core import Settings, State, evaluate
 
 LOSS, WIN, DRAW, OPEN = "loss", "win", "draw", "open"
 
@@ -114,33 +115,39 @@ def move_loses(
 
 def value(state: State, seat: int, depth: int, payoff: dict[str, float]) -> float:
     """The game's value with undecided ends worth `payoff[OPEN]`, by linear programming."""
-    import numpy as np
-    from scipy.optimize import linprog
-
     end = outcome(state, seat)
     if end != OPEN or depth == 0:
         return payoff[end]
     replies = [list(r) for r in joint_moves(state, rivals(state, seat))]
-    game = np.array(
+    return matrix_value(
         [
             [value(child(state, seat, m, r), seat, depth - 1, payoff) for r in replies]
             for m in range(4)
         ]
     )
+
+
+def matrix_value(payoffs: list[list[float]]) -> float:
+    """The value of a zero-sum matrix game to the row player."""
+    import numpy as np
+    from scipy.optimize import linprog
+
+    game = np.array(payoffs)
+    rows, columns = game.shape
     low, high = game.min(axis=1).max(), game.max(axis=0).min()
     if low == high:
         return float(low)
     # Maximize v under game^T p >= v, with p a distribution over our moves.
     solved = linprog(
-        [0, 0, 0, 0, -1],
-        A_ub=np.hstack([-game.T, np.ones((len(replies), 1))]),
-        b_ub=np.zeros(len(replies)),
-        A_eq=[[1, 1, 1, 1, 0]],
+        [0] * rows + [-1],
+        A_ub=np.hstack([-game.T, np.ones((columns, 1))]),
+        b_ub=np.zeros(columns),
+        A_eq=[[1] * rows + [0]],
         b_eq=[1],
-        bounds=[(0, 1)] * 4 + [(None, None)],
+        bounds=[(0, 1)] * rows + [(None, None)],
     )
     assert solved.success
-    return float(solved.x[4])
+    return float(solved.x[rows])
 
 
 RULES = ("standard", "wrapped", "royale", "constrictor", "wrapped_constrictor")
@@ -205,3 +212,30 @@ def pessimistic(state: State, seat: int, move: int, depth: int, ply: int = 0) ->
 def decided_part(score: int) -> int:
     """A score of the search with evaluations taken as 0."""
     return score if abs(score) > WIN_SCORE - MARGIN or score == DRAW_SCORE else 0
+
+
+def utility(score: int) -> float:
+    """What a score is worth to a mixed strategy, as in `csrc/search/exact.cc`."""
+    if score > WIN_SCORE - MARGIN:
+        return 1 - 1e-4 * (WIN_SCORE - score)
+    if score < MARGIN - WIN_SCORE:
+        return 1e-4 * (score + WIN_SCORE) - 1
+    return -0.95 if score == DRAW_SCORE else 0.9 * math.tanh(score / 600)
+
+
+def mixed_value(state: State, seat: int, turns: int, ply: int = 0) -> float:
+    """Value of the next turns as matrix games, evaluated where they end, by linear programming."""
+    end = outcome(state, seat)
+    if end != OPEN or turns == 0:
+        scores = {LOSS: ply - WIN_SCORE, WIN: WIN_SCORE - ply, DRAW: DRAW_SCORE}
+        return utility(scores[end] if end != OPEN else evaluate(state, seat))
+    (other,) = rivals(state, seat)
+    game = []
+    for move in masked(state, seat):
+        row = []
+        for answer in masked(state, other):
+            reply = [-1] * state.num_snakes
+            reply[other] = answer
+            row.append(mixed_value(child(state, seat, move, reply), seat, turns - 1, ply + 1))
+        game.append(row)
+    return matrix_value(game)

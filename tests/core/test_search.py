@@ -13,9 +13,11 @@ from core_boards import DATA, from_json, play, scattered, snake, target, to_json
 from make_signature import nodes
 from slow_search import (
     DRAW_SCORE,
+    MARGIN,
     WIN_SCORE,
     decided_part,
     lost,
+    mixed_value,
     move_loses,
     move_wins,
     pessimistic,
@@ -34,8 +36,10 @@ def fixed(state: State, seat: int, depth: int, **rest: object):
     return Searcher(1).search(state, seat, budget_us=0, max_depth=depth, **rest)
 
 
-PLAIN = {"far_pruning": False, "selective": False}
-"""Nothing is left out: what is decided within the depth is found."""
+BY_SCORE = {"mixing": "off", "max_n": False}
+"""The best move follows from labels and scores alone."""
+PLAIN = {"far_pruning": False, "selective": False, **BY_SCORE}
+"""Also nothing is left out: what is decided within the depth is found."""
 
 
 def seats(states: Iterator[State]) -> Iterator[tuple[State, int]]:
@@ -160,6 +164,89 @@ def test_two_payoffs_need_no_linear_program():
     assert not lost(contested(), 0, 1)
 
 
+def compare_mixtures(states: Iterator[State], turns: int) -> Counter:
+    seen: Counter = Counter()
+    for state, seat in seats(states):
+        found = fixed(state, seat, turns, mixing="always", mixed_turns=turns)
+        if found.mixed_depth == 0:
+            assert found.stopped == "proved"
+            continue
+        assert found.mixed_depth == turns or found.depth < turns
+        assert sum(found.mixture) == pytest.approx(1)
+        assert min(found.mixture) >= 0
+        assert found.value == pytest.approx(mixed_value(state, seat, found.mixed_depth), abs=1e-6)
+        seen["mixed" if max(found.mixture) < 0.99 else "pure"] += 1
+    return seen
+
+
+def test_turns_of_a_duel_are_solved_exactly():
+    pytest.importorskip("scipy")
+    seen = compare_mixtures(positions(13, 250, (2,)), 1)
+    seen += compare_mixtures(positions(14, 60, (2,)), 2)
+    assert seen["mixed"] > 15
+    assert seen["pure"] > 100
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_more_turns_of_more_duels_are_solved_exactly():
+    pytest.importorskip("scipy")
+    seen = compare_mixtures(positions(15, 500, (2,)), 2)
+    seen += compare_mixtures(positions(16, 60, (2,)), 3)
+    assert seen["mixed"] > 40
+
+
+def test_a_contested_square_is_played_at_random():
+    """Going up or right is met by the longer snake half of the time, whatever we do."""
+    found = fixed(contested(), 0, 1)
+    assert found.mixture == pytest.approx([0.5, 0, 0, 0.5], abs=0.2)
+    assert found.labels[found.best] == "none"
+    assert fixed(contested(), 0, 1, mixing="off").mixture is None
+    assert fixed(open_board(), 0, 2).mixture is None
+    assert fixed(open_board(4), 0, 1, mixing="always").mixture is None
+
+
+def test_threads_find_the_same_values():
+    for state, seat in seats(positions(17, 60)):
+        depth = DEPTH[len(state.living())] + 2
+        alone, together = (
+            fixed(state, seat, depth, threads=n, exact_scores=True, **PLAIN) for n in (1, 3)
+        )
+        assert together.labels == alone.labels
+        assert together.distances == alone.distances
+        assert together.scores == alone.scores
+
+
+def test_one_opponent_at_a_time_sees_less_harm_and_claims_no_more():
+    kinder = 0
+    for state, seat in seats(positions(18, 60, (3, 4))):
+        paranoid = fixed(state, seat, 2, exact_scores=True, **PLAIN)
+        other = fixed(state, seat, 2, opponents="best_reply", exact_scores=True, **PLAIN)
+        for move in range(4):
+            if other.labels[move] == "loss":
+                assert move_loses(state, seat, move, other.distances[move])
+            elif other.labels[move] == "win":
+                assert move_wins(state, seat, move, other.distances[move])
+            if other.scores[move] is None or other.labels[move] != "none":
+                continue
+            kinder += other.scores[move] > paranoid.scores[move]
+    assert kinder > 5
+
+
+def test_where_paranoia_sees_only_losses_the_others_are_taken_to_mind_their_own_good():
+    """Two neighbours could close both exits together; neither gains from dying for it."""
+    changed = 0
+    for state, seat in seats(positions(19, 300, (3, 4))):
+        with_it, without = (fixed(state, seat, 2, max_n=on) for on in (True, False))
+        assert with_it.scores == without.scores
+        if with_it.best == without.best:
+            continue
+        changed += 1
+        assert all(s is None or s < MARGIN - WIN_SCORE for s in with_it.scores)
+        assert with_it.labels[with_it.best] == "none"
+    assert changed > 3
+
+
 def test_decided_scores_are_those_of_the_plain_minimax():
     kinds = Counter()
     for state, seat in seats(positions(6, 150)):
@@ -201,7 +288,7 @@ def test_scores_that_are_not_exact_are_upper_bounds():
 
 def test_the_best_move_goes_by_label_then_score():
     for state, seat in seats(positions(7, 150)):
-        found = fixed(state, seat, 3)
+        found = fixed(state, seat, 3, **BY_SCORE)
         tried = [m for m in range(4) if found.scores[m] is not None]
 
         def rank(m: int) -> tuple:
@@ -432,11 +519,11 @@ def test_other_threads_run_while_one_searches():
 
 def test_priors_order_the_root_and_change_no_proof():
     for state, seat in seats(positions(9, 40)):
-        plain = fixed(state, seat, 2)
+        plain = fixed(state, seat, 2, **BY_SCORE)
         for favourite in range(4):
             priors = [0.1] * 4
             priors[favourite] = 0.7
-            found = fixed(state, seat, 2, priors=priors)
+            found = fixed(state, seat, 2, priors=priors, **BY_SCORE)
             assert (found.labels, found.distances) == (plain.labels, plain.distances)
             assert decided_part(found.scores[found.best]) == decided_part(plain.scores[plain.best])
 
@@ -507,6 +594,10 @@ def test_wrong_calls_are_refused():
         ({"max_nodes": -1}, "max_nodes"),
         ({"priors": [0.5, 0.5]}, "priors"),
         ({"proof": "hope"}, "proof: 'hope' is unknown"),
+        ({"opponents": "nice"}, "opponents: 'nice' is unknown"),
+        ({"mixing": "well"}, "mixing: 'well' is unknown"),
+        ({"mixed_turns": 0}, "mixed_turns"),
+        ({"threads": 0}, "threads"),
     ):
         with pytest.raises(ValueError, match=message):
             searcher.search(state, 0, **{"budget_us": 0, "max_depth": 1, **changed})
