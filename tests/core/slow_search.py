@@ -19,7 +19,16 @@ import math
 import random
 from collections.abc import Iterator
 
-from core_boards import after, joint_moves, on_board, play, scattered, target
+from core_boards import (
+    after,
+    corpus,
+    joint_moves,
+    on_board,
+    play,
+    scattered,
+    state_of,
+    target,
+)
 
 from snakekit.core import Settings, State, evaluate
 
@@ -170,6 +179,17 @@ def positions(seed: int, count: int, snakes: tuple[int, ...] = (2, 2, 3, 4)) -> 
             if made < count:
                 made += 1
                 yield state
+
+
+def recorded(rng: random.Random, count: int) -> Iterator[State]:
+    """Open positions of 2 to 4 living snakes from games of the official engine."""
+    lines = [line for line in corpus() if line["moves"] and not line["solo"]]
+    rng.shuffle(lines)
+    for line in lines:
+        state = state_of(line)
+        if count and not state.game_over() and 2 <= len(state.living()) <= 4:
+            count -= 1
+            yield state
 
 
 WIN_SCORE, DRAW_SCORE, MARGIN = 30000, -2000, 200

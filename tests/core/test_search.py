@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import os
 import random
 import threading
 import time
@@ -22,6 +23,7 @@ from slow_search import (
     move_wins,
     pessimistic,
     positions,
+    recorded,
     sane_replies,
     value,
     won,
@@ -101,10 +103,21 @@ def test_proofs_hold_by_brute_force(selective):
     assert sum(count for (kind, d), count in seen.items() if kind == "distance" and d > 1) > 20
 
 
+def test_proofs_hold_in_recorded_games():
+    seen = compare_proofs(recorded(random.Random(20), 120), {2: 3, 3: 2, 4: 1})
+    assert seen["boards", 2] > 20
+    assert seen["loss", 2] + seen["loss", 3] + seen["loss", 4] > 10
+
+
+# More of them: PROOF_POSITIONS=20000 pytest -m slow -k many_proofs --timeout 0
+MANY = int(os.environ.get("PROOF_POSITIONS", "2400"))
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_many_proofs_hold_by_brute_force(capsys):
-    seen = compare_proofs(positions(2, 2400), {2: 6, 3: 4, 4: 2})
+    seen = compare_proofs(positions(2, MANY), {2: 6, 3: 4, 4: 2})
+    seen += compare_proofs(recorded(random.Random(21), MANY // 4), {2: 4, 3: 2, 4: 2})
     seen += compare_proofs(positions(3, 400, (3, 3, 4)), {2: 6, 3: 3, 4: 3})
     with capsys.disabled():
         print()
@@ -479,6 +492,19 @@ def test_a_search_is_cancelled_from_another_thread():
     # The same searcher works again afterwards.
     again = running.searcher.search(open_board(), 0, budget_us=0, max_depth=2)
     assert (again.depth, again.stopped) == (2, "depth")
+
+
+def test_cancelling_takes_effect_at_once():
+    """The flag is looked at every 64 positions; the quickest of some shows it on a busy machine."""
+    taken = []
+    for _ in range(8):
+        running = Running()
+        running.thread.start()
+        time.sleep(0.01)
+        begin = time.perf_counter()
+        running.stop()
+        taken.append(time.perf_counter() - begin)
+    assert min(taken) < 0.002
 
 
 def test_a_busy_searcher_refuses_a_second_search():
