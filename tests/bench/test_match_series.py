@@ -152,7 +152,7 @@ def test_bad_players_are_refused(spec: str) -> None:
 
 async def test_policy_plays(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     class Always:
-        def best(self, state: State, seat: int) -> int:
+        def best(self, state: State, seat: int, *, equilibrium: bool = False) -> int:
             return 1
 
     model = tmp_path / "model.onnx"

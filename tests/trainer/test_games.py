@@ -23,7 +23,7 @@ from snakekit.trainer.scenario import Scenario, draw, parse, parse_all
 RECIPE = Recipe(
     encoder=2,
     games=3,
-    turns=40,
+    turns=80,
     explore=0.2,
     student_share=0.5,
     eat_bonus=300,

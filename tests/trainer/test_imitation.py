@@ -117,7 +117,7 @@ def test_an_error_in_the_games_thread_ends_the_run(
 
 def test_training_learns_to_stay_alive(pool: ThreadPoolExecutor) -> None:
     config = msgspec.structs.replace(
-        CONFIG, channels=16, steps=80, round_steps=40, batch=64, games=4, turns=40, lr=3e-3
+        CONFIG, channels=16, steps=160, round_steps=80, batch=64, games=4, turns=80, lr=3e-3
     )
     run = Imitation(config)
     first = run.round(pool)
