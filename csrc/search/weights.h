@@ -39,7 +39,7 @@ inline constexpr int kMaxWeight = 32'000;
 
 struct EvalWeights {
   TermWeights duel{143, 24, -1042, 2550, 2122, 1541, 271, 38, -112, -1893, 186, -1331, -32, 0};
-  TermWeights many{143, 24, -1042, 2550, 2122, 1541, 271, 38, -112, -1893, 186, -1331, -32, -3200};
+  TermWeights many{137, -25, -755, 1863, 2797, 1736, 934, 90, -44, -2261, 727, -582, -32, -5884};
 };
 
 // Every weight by its table's and its term's name, as in `duel.area`.
