@@ -17,6 +17,8 @@ from snakekit.trainer.model import Block, Net
 
 ABSENT = -1e4
 MOST_SIDE = 25
+AREA = 6
+"""Plane of the area in a slot's block of observation v3."""
 
 
 class ConvTrunk(nn.Module):
@@ -99,6 +101,8 @@ class AllSeatNet(Net):
         scale: Sequence[float],
         *,
         heads: Sequence[int],
+        areas: Sequence[int] = (),
+        stats: Sequence[Sequence[int]] = (),
         actions: int = 4,
         channels: int = 16,
         blocks: int = 2,
@@ -111,6 +115,8 @@ class AllSeatNet(Net):
         Args:
             scale: divisor of each plane.
             heads: plane of each slot's head.
+            areas: plane of each slot's area, over which features are also added up; or none.
+            stats: planes of each slot whose means over the board are read directly; or none.
             actions: places of the policy.
             channels: width of the trunk.
             blocks: its depth.
@@ -123,7 +129,8 @@ class AllSeatNet(Net):
             raise ValueError("channels, blocks, hidden, actions: at least 1; separate: 0 or 1")
         if attention < 0 or (attention and channels % attention):
             raise ValueError(f"attention: {attention} heads do not divide {channels} channels")
-        self.heads = tuple(heads)
+        self.heads, self.areas = tuple(heads), tuple(areas)
+        self.stats = tuple(tuple(planes) for planes in stats)
 
         def trunk() -> nn.Module:
             if attention:
@@ -132,21 +139,32 @@ class AllSeatNet(Net):
 
         self.trunk = trunk()
         self.second = trunk() if separate else None
-        self.to_policy = nn.Linear(3 * channels, hidden)
+        # A readout that all slots share cannot tell from the whole board whose features are whose,
+        # so each slot also gets what is its own.
+        own = (3 + bool(self.areas)) * channels + (len(self.stats[0]) if self.stats else 0)
+        self.to_policy = nn.Linear(own, hidden)
         self.policy = nn.Linear(hidden, actions)
-        self.to_outcome = nn.Linear(3 * channels, hidden)
+        self.to_outcome = nn.Linear(own, hidden)
         self.win = nn.Linear(hidden, 1)
         self.to_draw = nn.Linear(2 * channels, hidden)
         self.draw = nn.Linear(hidden, 1)
 
-    def _read(self, x: Tensor, mask: Tensor, marks: Tensor) -> tuple[Tensor, Tensor]:
-        """Return features of every slot `[N, slots, 3C]` and of the board `[N, 2C]`."""
+    def _read(
+        self, x: Tensor, mask: Tensor, marks: Tensor, scaled: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Return features of every slot `[N, slots, own]` and of the board `[N, 2C]`."""
         area = mask.sum((2, 3))
         # Features are never negative and zero off the board, so a plain maximum is the masked one.
         board = torch.cat((x.sum((2, 3)) / area, x.amax((2, 3))), 1)
         at_heads = torch.einsum("nchw,nshw->nsc", x, marks)
-        every = board[:, None].expand(-1, len(self.heads), -1)
-        return torch.cat((at_heads, every), 2), board
+        parts = [at_heads, board[:, None].expand(-1, len(self.heads), -1)]
+        if self.areas:
+            own = scaled[:, list(self.areas)]
+            parts.append(torch.einsum("nchw,nshw->nsc", x, own) / area[:, None])
+        if self.stats:
+            means = scaled.sum((2, 3)) / area
+            parts.append(torch.stack([means[:, list(planes)] for planes in self.stats], 1))
+        return torch.cat(parts, 2), board
 
     def answer(self, obs: Tensor) -> tuple[Tensor, Tensor]:
         """Return (`policy`, `outcome`), see the module."""
@@ -156,13 +174,13 @@ class AllSeatNet(Net):
         mask = (planes[:, :1] > 0).to(torch.float32)
         scaled = planes / self.scale
         x = self.trunk(scaled, mask)
-        slots, board = self._read(x, mask, marks)
+        slots, board = self._read(x, mask, marks, scaled)
         win = self.win(functional.relu(self.to_outcome(slots)))[..., 0]
         living = marks.amax((2, 3))
         win = win * living + (1 - living) * ABSENT
         draw = self.draw(functional.relu(self.to_draw(board)))
         if self.second is not None:
-            slots, _ = self._read(self.second(scaled, mask), mask, marks)
+            slots, _ = self._read(self.second(scaled, mask), mask, marks, scaled)
         policy = self.policy(functional.relu(self.to_policy(slots)))
         return policy, torch.cat((win, draw), 1)
 
@@ -171,4 +189,6 @@ def snake_net(scale: Sequence[float], *, slots: int, **options: int) -> AllSeatN
     """Return a net for observation v3 with `slots` slots; `scale` is that of its planes."""
     block = core.ALL_SEAT_BLOCK
     heads = [core.ALL_SEAT_COMMON + slot * block for slot in range(slots)]
-    return AllSeatNet(scale, heads=heads, **options)
+    areas = [head + AREA for head in heads]
+    stats = [range(head, head + block) for head in heads]
+    return AllSeatNet(scale, heads=heads, areas=areas, stats=stats, **options)
