@@ -2,6 +2,7 @@
 
 import re
 import sys
+import tomllib
 from pathlib import Path
 
 from snakekit.trainer import plots
@@ -19,7 +20,8 @@ def curve(runs: list[Path]) -> str:
     for opponent in ("random", "greedy"):
         for run in runs:
             points = course(read_lines(run / METRICS), f"measure/{opponent}", "decisions_total")
-            label = f"{run.name} against {opponent}"
+            seed = tomllib.loads((run / "config.toml").read_text(encoding="utf-8"))["seed"]
+            label = f"against {opponent}, seed {seed}"
             series.append(Series(label, points, dashed=opponent == "random"))
     figure = plots.lines(
         "won", series, Axis("decisions learned"), Axis("share of 400 games won by policy alone")
