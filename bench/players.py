@@ -59,6 +59,10 @@ def _greedy(seed: int) -> Mind:
     return lambda state, seat: greedy_move(state, seat, seed + state.turn * _TURN_STRIDE)
 
 
+_OPTIMUM = 0.3
+"""Share of a search's limits that suffices for settled moves: matches are many games long."""
+
+
 @dataclass(frozen=True)
 class SearchPlan:
     """How far a built-in search looks; what is 0 or left out does not limit it."""
@@ -90,7 +94,12 @@ class SearchPlan:
     def search(self, searcher: Searcher, state: State, seat: int) -> SearchResult:
         """Search for a living seat."""
         return searcher.search(
-            state, seat, budget_us=self.budget_us, max_nodes=self.nodes, max_depth=self.depth
+            state,
+            seat,
+            budget_us=self.budget_us,
+            max_nodes=self.nodes,
+            max_depth=self.depth,
+            optimum=_OPTIMUM,
         )
 
 

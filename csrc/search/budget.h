@@ -16,7 +16,10 @@ using Clock = std::chrono::steady_clock;
 class Budget {
  public:
   explicit Budget(const Limits& limits)
-      : begin_(Clock::now()), nodes_(limits.max_nodes), micros_(limits.budget_us) {}
+      : begin_(Clock::now()),
+        nodes_(limits.max_nodes),
+        micros_(limits.budget_us),
+        optimum_(limits.optimum) {}
 
   [[nodiscard]] double seconds() const {
     return std::chrono::duration<double>(Clock::now() - begin_).count();
@@ -54,6 +57,7 @@ class Budget {
   Clock::time_point begin_;
   std::int64_t nodes_;
   std::int64_t micros_;
+  double optimum_;
   double share_ = 1;         // of the limits that may be used now
   std::int64_t before_ = 0;  // nodes at the end of the last iteration
   std::int64_t last_ = 0;    // nodes of the last iteration
@@ -63,9 +67,8 @@ class Budget {
 
 inline constexpr double kLeastGrowth = 1.5;
 inline constexpr double kMostGrowth = 6;
-inline constexpr double kFirstMove = 0.5;     // of an iteration's cost
-inline constexpr int kSettled = 2;            // iterations
-inline constexpr double kSettledShare = 0.5;  // of the limit
+inline constexpr double kFirstMove = 0.5;  // of an iteration's cost
+inline constexpr int kSettled = 2;         // iterations
 
 inline bool Budget::enough(std::int64_t nodes) const {
   if (!limited() || last_ == 0) return false;
@@ -74,7 +77,7 @@ inline bool Budget::enough(std::int64_t nodes) const {
                       std::clamp(growth_, kLeastGrowth, kMostGrowth);
   // The best move comes first and takes the most; with less than that an iteration decides nothing.
   if (1 - gone < kFirstMove * next) return true;
-  return settled_ >= kSettled && gone + next > kSettledShare;
+  return settled_ >= kSettled && gone + next > optimum_;
 }
 
 }  // namespace snakekit

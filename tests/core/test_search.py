@@ -623,6 +623,7 @@ def test_wrong_calls_are_refused():
         ({"opponents": "nice"}, "opponents: 'nice' is unknown"),
         ({"mixing": "well"}, "mixing: 'well' is unknown"),
         ({"mixed_turns": 0}, "mixed_turns"),
+        ({"optimum": 0}, "optimum"),
         ({"threads": 0}, "threads"),
     ):
         with pytest.raises(ValueError, match=message):
