@@ -28,6 +28,7 @@ std::vector<std::uint32_t> seatings(int snakes) {
 
 Board start_of(const SelfPlay& play, std::uint64_t seed) {
   std::vector<std::string> ids;
+  ids.reserve(play.snakes);
   for (int i = 0; i < play.snakes; ++i) ids.push_back(std::to_string(i));
   return new_game(play.width, play.height, ids, seed, play.settings);
 }
@@ -77,6 +78,7 @@ std::vector<float> self_play(const EvalWeights& a, const EvalWeights& b, const S
     for (int g = from; g < to; ++g) {
       const std::uint32_t of_b = kinds[g % per_start];
       std::vector<const EvalWeights*> weights;
+      weights.reserve(play.snakes);
       for (int i = 0; i < play.snakes; ++i) weights.push_back(((of_b >> i) & 1) != 0 ? &b : &a);
       const auto seed = mix64(play.seed ^ mix64(static_cast<std::uint64_t>(first) + g / per_start));
       auto board = start_of(play, seed);
