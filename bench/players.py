@@ -59,7 +59,7 @@ def _greedy(seed: int) -> Mind:
     return lambda state, seat: greedy_move(state, seat, seed + state.turn * _TURN_STRIDE)
 
 
-_OPTIMUM = 0.3
+_OPTIMUM = 0.25
 """Share of a search's limits that suffices for settled moves: matches are many games long."""
 
 

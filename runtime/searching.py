@@ -201,6 +201,8 @@ class SearchPool:
                 budget_us=int(left * 1e6),
                 max_depth=self._max_depth,
                 proof=self._proof,
+                # A turn's time cannot be saved for a later one.
+                optimum=1.0,
             )
         finally:
             # A late cancel must not hit the next search of this thread.
