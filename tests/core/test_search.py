@@ -249,7 +249,7 @@ def test_one_opponent_at_a_time_sees_less_harm_and_claims_no_more():
 def test_where_paranoia_sees_only_losses_the_others_are_taken_to_mind_their_own_good():
     """Two neighbours could close both exits together; neither gains from dying for it."""
     changed = 0
-    for state, seat in seats(positions(19, 300, (3, 4))):
+    for state, seat in seats(positions(19, 600, (3, 4))):
         with_it, without = (fixed(state, seat, 2, max_n=on) for on in (True, False))
         assert with_it.scores == without.scores
         if with_it.best == without.best:
