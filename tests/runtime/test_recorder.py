@@ -154,9 +154,11 @@ async def test_a_full_disk_never_touches_a_move_and_mends_itself(
     await asyncio.to_thread(subprocess.run, command, check=True)
     await until(lambda: recorded.count("recorded_games_total") == 1)
     file = boardjson.read_game(only(small_disk, "*.jsonl").read_bytes())
+    # What the disk refused is missing; a shorter line, as that of the end, may still have fitted.
     turns = [turn.state.turn for turn in file.turns]
-    assert turns == list(range(len(turns)))
-    assert 5 < len(turns) < 40
+    assert turns == sorted(set(turns))
+    assert turns[:6] == list(range(6))
+    assert len(turns) < 40
 
 
 async def test_a_killed_recording_process_is_started_again(
