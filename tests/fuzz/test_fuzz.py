@@ -54,8 +54,8 @@ def test_libfuzzer(target: str, tmp_path: Path) -> None:
         (corpus / f"valid{number}").write_bytes(seed)
     done = subprocess.run(
         [
-            # libFuzzer takes the peak memory of the process for its own, and a process inherits that
-            # of the one it was started by: here a small shell, not the tests with all their nets.
+            # libFuzzer reads the peak memory, which a process inherits from the one that starts
+            # it: here a small shell, not the tests with all their nets.
             "sh",
             "-c",
             '"$@"; exit $?',
