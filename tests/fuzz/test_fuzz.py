@@ -1,6 +1,7 @@
 """Readers under damaged input: one typed error each, never anything else.
 
-The slow tests run libFuzzer through atheris (dependency group `fuzz`) for `SECONDS` a target.
+The slow tests run libFuzzer through atheris (dependency group `fuzz`) for
+`SNAKEKIT_FUZZ_SECONDS` (30) a target.
 """
 
 import importlib.util
@@ -22,7 +23,7 @@ from snakekit import core
 from snakekit.bench import gamefile, protocol
 from snakekit.runtime import api
 
-SECONDS = 30
+SECONDS = int(os.environ.get("SNAKEKIT_FUZZ_SECONDS", "30"))
 CASES = 500
 
 
