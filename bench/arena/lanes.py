@@ -22,6 +22,8 @@ from snakekit.bench.protocol import Customization, Kind, Turn
 Result = BoutRecord | BaseException
 """What a lane reports: a finished game, or what broke the lane."""
 
+_UNREAD = 32
+
 
 @dataclass(frozen=True)
 class Hall:
@@ -70,7 +72,9 @@ class Crew:
             (self._over_http if http else self._local).append(job)
         self._stop = threading.Event()
         self._lanes: list[threading.Thread] = []
-        self.results: queue.SimpleQueue[Result] = queue.SimpleQueue()
+        # Bounded, since lanes with quick players would otherwise run far past the game at which
+        # whoever reads the results says stop.
+        self.results: queue.Queue[Result] = queue.Queue(_UNREAD)
 
     def start(self) -> None:
         """Start playing."""

@@ -84,7 +84,8 @@ def test_sprt_stops_early_and_tells(tmp_path: Path, capsys: pytest.CaptureFixtur
     args = ["--sprt", "0,100", "--games", "2000", *QUICK]
     assert main(["arena", "greedy", "random", *args, "--out", str(tmp_path / "a")]) == 0
     assert "first is stronger" in capsys.readouterr().out
-    assert len(read_games(tmp_path / "a" / GAMES)) < 500
+    # A dozen pairs decide; quick lanes may not run far ahead of the test.
+    assert len(read_games(tmp_path / "a" / GAMES)) < 100
     assert main(["arena", "random", "greedy", *args, "--out", str(tmp_path / "b")]) == 1
     assert "first is not stronger" in capsys.readouterr().out
 
