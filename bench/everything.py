@@ -75,7 +75,7 @@ def _measures(config: AllConfig) -> dict[str, Callable[[], Section]]:
     if config.quick:
         core = replace(core, windows=3, seconds=0.02)
         grid = replace(grid, seconds=1.0, rounds=3, batch=(1, 8), threads=(1,))
-        searches = replace(searches, positions=1, rounds=3, searches=5)
+        searches = replace(searches, positions=1, rounds=3, overshoot_searches=5)
         learning = replace(learning, channels=8, blocks=1, envs=4, steps=8, rounds=3)
         requests = replace(requests, requests=30, seconds=0.3, games=4, clients=4)
     return {

@@ -17,6 +17,8 @@ from snakekit.trainer.plots import Axis, Series
 
 SIZES = {"duel": 2, "four": 4}
 _BUDGET_MS = 100
+_FIXED_DEPTH = {"duel": 10, "four": 5}
+"""Turns that one thread and several search; some 50 ms for one."""
 _FIRST_TURN, _LAST_TURN = 12, 60
 _BEFORE = 8
 """Turns before the first death, so that it is not decided yet."""
@@ -30,12 +32,15 @@ class SearchConfig(OutputConfig, frozen=True, kw_only=True):
         int, Meta(ge=1, le=1000, description="positions of each number of snakes")
     ] = 8
     rounds: Annotated[int, Meta(ge=1, le=1000, description="searches of each position")] = 5
-    searches: Annotated[
+    overshoot_searches: Annotated[
         int, Meta(ge=1, le=1_000_000, description="short searches that tell how time is kept")
     ] = 300
     limit_ms: Annotated[
         float, Meta(ge=1, le=10_000, description="time limit of the short searches, ms")
     ] = 20.0
+    threads: Annotated[
+        int, Meta(ge=2, le=256, description="threads whose gain over one is measured")
+    ] = 2
     table_mb: Annotated[int, Meta(ge=1, le=4096, description="transposition table, MiB")] = 16
     seed: Annotated[int, Meta(ge=0, description="start of all random numbers")] = 1
 
@@ -126,6 +131,8 @@ def measure(config: SearchConfig) -> Section:
     both = [statistics.fmean(pair) for pair in zip(*rates, strict=True)]
     rate = _rate(everything)
     _add(section, "nodes_per_s", rate, "nodes/s", "higher", noise_of(both), len(everything), params)
+    for size, states in sets.items():
+        _speedup(section, config, size, states, params)
     late = overshoots(config, [s for states in sets.values() for s in states])
     _overshoot(section, config, late, params)
     return section
@@ -163,11 +170,52 @@ def _rate(results: list[core.SearchResult]) -> float:
     return sum(r.nodes for r in results) / max(sum(r.seconds for r in results), 1e-9)
 
 
+def fixed_depth_seconds(config: SearchConfig, state: core.State, depth: int, threads: int) -> float:
+    """Return the wall-clock time of the quickest of some searches to a fixed depth."""
+    taken = []
+    for _ in range(config.rounds):
+        searcher = core.Searcher(config.table_mb)
+        searcher.search(state, 0, max_depth=1, threads=threads)  # makes the threads
+        begin = time.perf_counter()
+        searcher.search(state, 0, max_depth=depth, threads=threads)
+        taken.append(time.perf_counter() - begin)
+    return min(taken)
+
+
+def _speedup(
+    section: Section,
+    config: SearchConfig,
+    size: str,
+    states: list[core.State],
+    params: dict[str, Any],
+) -> None:
+    depth = _FIXED_DEPTH[size]
+    alone, together = (
+        [
+            fixed_depth_seconds(config, state, depth, threads)
+            for state in progress(states, f"{threads} threads, {size}")
+        ]
+        for threads in (1, config.threads)
+    )
+    ratios = [one / several for one, several in zip(alone, together, strict=True)]
+    own = {**params, "threads": config.threads, "snakes": SIZES[size], "depth": depth}
+    _add(
+        section,
+        f"speedup.{size}",
+        sum(alone) / sum(together),
+        "x",
+        "higher",
+        noise_of(ratios),
+        len(states),
+        own,
+    )
+
+
 def overshoots(config: SearchConfig, states: list[core.State]) -> list[float]:
     """Return by how many ms each short search came home too late; 0 for those in time."""
     searcher = core.Searcher(config.table_mb)
     late = []
-    for index in progress(range(config.searches), "keeping time"):
+    for index in progress(range(config.overshoot_searches), "keeping time"):
         state = states[index % len(states)]
         begin = time.perf_counter()
         searcher.search(state, 0, budget_us=int(config.limit_ms * 1000))

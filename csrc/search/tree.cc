@@ -75,7 +75,8 @@ bool Tree<T>::out_of_time() {
   if (!may_stop_) return false;
   stopped_ =
       budget_.out_of_nodes(nodes_) ||
-      (nodes_ % kClockEvery == 0 && (cancelled_.load(std::memory_order_relaxed) || budget_.late()));
+      (nodes_ % kClockEvery == 0 && (cancelled_.load(std::memory_order_relaxed) || budget_.late() ||
+                                     (team_ != nullptr && team_->stopped())));
   return stopped_;
 }
 

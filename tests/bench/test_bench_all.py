@@ -25,7 +25,7 @@ def test_positions_are_fixed_and_from_the_middle_of_games(snakes):
 
 def test_overshoot_is_time_beyond_the_limit():
     states = fixed_positions(2, 2, 1)
-    late = overshoots(SearchConfig(searches=6, limit_ms=2.0), states)
+    late = overshoots(SearchConfig(overshoot_searches=6, limit_ms=2.0), states)
     assert len(late) == 6
     assert min(late) >= 0
     assert statistics.median(late) < 20
@@ -33,7 +33,7 @@ def test_overshoot_is_time_beyond_the_limit():
 
 def test_a_search_that_ends_early_is_not_late():
     lone = core.State(5, 5, [core.Snake("a", 90, [(0, 0), (0, 1), (0, 2)])])
-    assert overshoots(SearchConfig(searches=2, limit_ms=5000.0), [lone]) == [0, 0]
+    assert overshoots(SearchConfig(overshoot_searches=2, limit_ms=5000.0), [lone]) == [0, 0]
 
 
 def test_all_measures_are_in_one_report(tmp_path, capsys):

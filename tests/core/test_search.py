@@ -230,6 +230,16 @@ def test_threads_find_the_same_values():
         assert together.scores == alone.scores
 
 
+def test_helping_threads_end_with_the_search_they_help():
+    """One move is safe, which takes one iteration to see; the limit is a minute away."""
+    corner = snake("a", [(0, 0), (0, 1), (0, 2), (0, 3)])
+    state = State(11, 11, [corner, snake("b", [(9, 9), (9, 8), (9, 7)])])
+    begin = time.perf_counter()
+    found = Searcher(1).search(state, 0, budget_us=60_000_000, threads=2)
+    assert (found.best, found.stopped) == (3, "single")
+    assert time.perf_counter() - begin < PATIENCE
+
+
 def test_one_opponent_at_a_time_sees_less_harm_and_claims_no_more():
     kinder = 0
     for state, seat in seats(positions(18, 60, (3, 4))):
