@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "../plane_writer.h"
+#include "standing.h"
 
 namespace snakekit {
 
@@ -53,11 +54,38 @@ void slot_areas(const State<T>& s, const Arrivals<T>& arrivals, int own, int bas
        [&](int c) { return bit(mine[c] == 1) & bit(longer[c] != 1) & bit(shorter[c] == 1); });
 }
 
+constexpr int kZeroScore = 2048;
+constexpr int kZeroHope = 128;
+
+template <class T>
+void slot_standing(const State<T>& s, const Standing& standing, int own, int base,
+                   PlaneWriter<T>& w) {
+  const auto plot = [&](int c, int score, int hope) {
+    const int v = score + kZeroScore;
+    auto& high = w.cell(base + kSlotWorst, c);
+    auto& low = w.cell(base + kSlotWorstRest, c);
+    // Across two cells of a wrapped board both ways lead to one cell.
+    if (v > high * 256 + low) {
+      high = static_cast<std::uint8_t>(v / 256);
+      low = static_cast<std::uint8_t>(v % 256);
+    }
+    auto& mean = w.cell(base + kSlotHope, c);
+    mean = std::max(mean, static_cast<std::uint8_t>(hope + kZeroHope));
+  };
+  const auto head = s.head(own);
+  const int legal = legal_mask(s, own);
+  for (int m = 0; m < kMoves; ++m) {
+    const auto to = s.geo->next[head][m];
+    if (((legal >> m) & 1) && to != head) plot(to, standing.worst[m], standing.hope[m]);
+  }
+  plot(head, standing.now, hope_of(standing.now));
+}
+
 }  // namespace
 
 std::vector<float> v3_scale(int slots) {
   std::vector<float> scale{1, 1, 100, 100, 1, 1};
-  const std::array<float, kV3Slot> slot{1, 32, 100, 32, kEvenLead, 64, 1, 1, 1};
+  const std::array<float, kV3Slot> slot{1, 32, 100, 32, kEvenLead, 64, 1, 1, 1, 8, 2048, 128};
   for (int s = 0; s < slots; ++s) scale.insert(scale.end(), slot.begin(), slot.end());
   return scale;
 }
@@ -77,6 +105,8 @@ void encode_v3(const State<T>& s, int slots, PlaneView out) {
   if (s.rules.constrictor) w.fill(kAllConstrictor, 1);
   const Arrivals<T> arrivals(s);
   const Roster roster = Roster::of(s);
+  std::array<Standing, kMaxSlots> standings;
+  stand(s, roster, standings);
   for (int slot = 0; slot < std::min(roster.count, slots); ++slot) {
     const int i = roster.seat[slot];
     const int base = kV3Common + slot * kV3Slot;
@@ -89,6 +119,7 @@ void encode_v3(const State<T>& s, int slots, PlaneView out) {
     w.fill(base + kSlotLength, snake.length);
     w.fill(base + kSlotLead, lead(s, i));
     slot_areas(s, arrivals, i, base, w);
+    slot_standing(s, standings[slot], i, base, w);
   }
 }
 

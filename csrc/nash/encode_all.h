@@ -12,6 +12,7 @@
 #include "../area.h"
 #include "../encode.h"
 #include "../state.h"
+#include "roster.h"
 
 namespace snakekit {
 
@@ -36,30 +37,19 @@ enum V3Slot : int {
   kSlotArea,       // 1 where it arrives first, or together with none as long
   kSlotDanger,     // 1 where it can be next turn, and so can one at least as long
   kSlotChallenge,  // 1 where it can be next turn, and so can shorter ones only
+  // At the head the evaluation, at cells it can step to what is left of it after the worst reply:
+  // the score and 2048, in 256ths and the rest. 0 elsewhere.
+  kSlotWorst,
+  kSlotWorstRest,
+  kSlotHope,  // there too: 128 + the mean over all replies, see Standing::hope; 0 elsewhere
   kV3Slot
 };
 
-inline constexpr int kMaxSlots = 8;
 inline constexpr int kEvenLead = 16;
 
 constexpr int v3_planes(int slots) { return kV3Common + slots * kV3Slot; }
 // The network divides each plane by this.
 std::vector<float> v3_scale(int slots);
-
-// The living seats of a board, in order.
-struct Roster {
-  int count = 0;
-  std::array<std::uint8_t, kMaxSlots> seat{};
-
-  template <class T>
-  static Roster of(const State<T>& s) {
-    Roster r;
-    for (int i = 0; i < s.seats && r.count < kMaxSlots; ++i) {
-      if (s.alive(i)) r.seat[r.count++] = static_cast<std::uint8_t>(i);
-    }
-    return r;
-  }
-};
 
 // Writes v3_planes(slots) planes; cells beyond the board are zero. No more than `slots` seats live.
 template <class T>

@@ -20,11 +20,6 @@ void check_players(const State<T>& s, int slots, const std::string& name) {
                      std::to_string(slots) + " slots");
 }
 
-int candidate_mask(int safe, int legal) {
-  if (safe != 0) return safe;
-  return legal != 0 ? legal : 1 << kUp;
-}
-
 }  // namespace
 
 template <class T>
@@ -35,7 +30,7 @@ StageGames::Game StageGames::begin(const State<T>& s, const float* prior) const 
   game.shape.seats = game.roster.count;
   for (int slot = 0; slot < game.roster.count; ++slot) {
     const int seat = game.roster.seat[slot];
-    const int mask = candidate_mask(safe_mask(s, seat), legal_mask(s, seat));
+    const int mask = candidate_mask(s, seat);
     auto& moves = game.moves[slot];
     int n = 0;
     for (int m = 0; m < kMoves; ++m) {

@@ -42,6 +42,25 @@ inline Terms outlook(const State<T>& s, int i, const Prospect<T>& p) {
   return r;
 }
 
+// Turns a snake's own values `t` into what weighs for it, given the sums of its `others`' values.
+template <class T>
+inline void compare(const State<T>& s, int us, int others, const std::array<int, kTerms>& theirs,
+                    Terms& t) {
+  if (others == 0) return;
+  int longest = 0;
+  for (int i = 0; i < s.seats; ++i) {
+    if (i != us && s.alive(i)) longest = std::max<int>(longest, s.h.snake[i].length);
+  }
+  for (int k = 0; k < kTerms; ++k) {
+    const int mean = others > 1 ? theirs[k] / others : theirs[k];
+    t[k] = static_cast<std::int16_t>(t[k] - mean);
+  }
+  const int ahead = s.h.snake[us].length - longest;
+  t[Term::kLength] = static_cast<std::int16_t>(std::clamp(ahead, -kLengthCap, kLengthCap));
+  t[Term::kLonger] = static_cast<std::int16_t>((ahead > 0 ? 1 : 0) - (ahead < 0 ? 1 : 0));
+  t[Term::kOthers] = static_cast<std::int16_t>(others - 1);
+}
+
 // What weighs in a position for `us`, who is alive.
 template <class T>
 inline Terms evaluation_terms(const State<T>& s, int us) {
@@ -49,34 +68,29 @@ inline Terms evaluation_terms(const State<T>& s, int us) {
   Terms t = outlook(s, us, flood.of[us]);
   std::array<int, kTerms> theirs{};
   int others = 0;
-  int longest = 0;
   for (int i = 0; i < s.seats; ++i) {
     if (i == us || !s.alive(i)) continue;
     ++others;
-    longest = std::max<int>(longest, s.h.snake[i].length);
     const Terms of_other = outlook(s, i, flood.of[i]);
     for (int k = 0; k < kTerms; ++k) theirs[k] += of_other[k];
   }
-  if (others == 0) return t;
-  if (others > 1) {
-    for (int k = 0; k < kTerms; ++k) theirs[k] /= others;
-  }
-  for (int k = 0; k < kTerms; ++k) t[k] = static_cast<std::int16_t>(t[k] - theirs[k]);
-  const int ahead = s.h.snake[us].length - longest;
-  t[Term::kLength] = static_cast<std::int16_t>(std::clamp(ahead, -kLengthCap, kLengthCap));
-  t[Term::kLonger] = static_cast<std::int16_t>((ahead > 0 ? 1 : 0) - (ahead < 0 ? 1 : 0));
-  t[Term::kOthers] = static_cast<std::int16_t>(others - 1);
+  compare(s, us, others, theirs, t);
   return t;
+}
+
+// The weighted sum of `t`, in -kEvalMax..kEvalMax.
+template <class T>
+inline int weigh(const State<T>& s, const Terms& t, const EvalWeights& w) {
+  const auto& table = s.living() > 2 ? w.many : w.duel;
+  int score = 0;
+  for (int k = 0; k < kTerms; ++k) score += table[k] * t[k];
+  return std::clamp(score / kEvalUnit, -kEvalMax, kEvalMax);
 }
 
 // The position for `us`, who is alive, in -kEvalMax..kEvalMax.
 template <class T>
 inline int evaluate(const State<T>& s, int us, const EvalWeights& w) {
-  const Terms t = evaluation_terms(s, us);
-  const auto& table = s.living() > 2 ? w.many : w.duel;
-  int score = 0;
-  for (int k = 0; k < kTerms; ++k) score += table[k] * t[k];
-  return std::clamp(score / kEvalUnit, -kEvalMax, kEvalMax);
+  return weigh(s, evaluation_terms(s, us), w);
 }
 
 }  // namespace snakekit

@@ -1,9 +1,12 @@
 """The layouts of planes once more, cell by cell from their tables: slow and independent."""
 
-import numpy as np
-from core_boards import STEPS, Point, on_board
+import itertools
+import math
 
-from snakekit.core import State
+import numpy as np
+from core_boards import STEPS, Point, after, on_board
+
+from snakekit.core import TERMS, State, evaluate
 
 SIDE = 23
 TURNS = 64
@@ -143,10 +146,95 @@ def slow_v2(state: State, seat: int) -> np.ndarray:
     return np.minimum(out, 255).astype(np.uint8)
 
 
+# Weights of observation v3, in the order of TERMS.
+STANDING = {
+    "duel": (143, 24, -1042, 2550, 2122, 1541, 271, 38, -112, -1893, 186, -1331, -32, 0),
+    "many": (137, -25, -755, 1863, 2797, 1736, 934, 90, -44, -2261, 727, -582, -32, -5884),
+}
+STANDING_WEIGHTS = {
+    f"{table}.{term}": weight
+    for table, weights in STANDING.items()
+    for term, weight in zip(TERMS, weights, strict=True)
+}
+WON, LOST, DRAWN = 2047, -2047, -1950
+
+
+def candidates(state: State, seat: int) -> list[int]:
+    mask = state.safe_mask(seat) or state.legal_mask(seat) or 1
+    return [m for m in range(4) if mask >> m & 1]
+
+
+def joint_lines(state: State) -> list[State]:
+    """The boards after every joint candidate move, the last seat's running fastest."""
+    return [end for _, end in joint_moves(state)]
+
+
+def joint_moves(state: State) -> list[tuple[dict[int, int], State]]:
+    alive = living(state)
+    found = []
+    for joint in itertools.product(*(candidates(state, seat) for seat in alive)):
+        moves = [-1] * state.num_snakes
+        for seat, move in zip(alive, joint, strict=True):
+            moves[seat] = move
+        found.append((dict(zip(alive, joint, strict=True)), after(state, moves)))
+    return found
+
+
+def standing(state: State, seats: list[int]) -> dict[int, int]:
+    """The score of each of `seats`, who were alive a turn ago."""
+    if not state.game_over():
+        return {
+            i: evaluate(state, i, weights=STANDING_WEIGHTS) if state.alive(i) else LOST
+            for i in seats
+        }
+    fates = {i: state.snakes()[i].eliminated_on_turn for i in seats}
+    if any(state.alive(i) for i in seats):
+        return {i: WON if state.alive(i) else LOST for i in seats}
+    return {i: DRAWN if fates[i] == max(fates.values()) else LOST for i in seats}
+
+
+def hope(score: int) -> float:
+    return 127 * (math.copysign(1, score) if abs(score) == WON else math.tanh(score / 400))
+
+
+def prospects(state: State, seat: int) -> dict[int, tuple[int, float]]:
+    """Of each legal move: the worst score and the mean hope over the others' replies."""
+    alive = living(state)
+    now = evaluate(state, seat, weights=STANDING_WEIGHTS)
+    legal = [m for m in range(4) if state.legal_mask(seat) >> m & 1]
+    own = candidates(state, seat)
+    found: dict[int, tuple[int, float]] = dict.fromkeys(legal, (LOST, -127.0))
+    joints = math.prod(len(candidates(state, i)) for i in alive)
+    if joints > 81 or state.game_over():
+        return found | {m: (now, hope(now)) for m in own}
+    lines = joint_moves(state)
+    for move in own:
+        scores = [standing(end, alive)[seat] for joint, end in lines if joint[seat] == move]
+        found[move] = (min(scores), sum(map(hope, scores)) / len(scores))
+    return found
+
+
+def show_standing(state: State, seat: int, planes: np.ndarray) -> None:
+    now = evaluate(state, seat, weights=STANDING_WEIGHTS)
+    hx, hy = state.snakes()[seat].body[0]
+    shown = {}
+    for move, seen in prospects(state, seat).items():
+        x, y = hx + STEPS[move][0], hy + STEPS[move][1]
+        if state.settings.ruleset.startswith("wrapped"):
+            x, y = x % state.width, y % state.height
+        if on_board(state, (x, y)):
+            shown[x, y] = seen
+    shown[hx, hy] = (now, hope(now))
+    for (x, y), (score, mean) in shown.items():
+        planes[0, y, x] = (score + 2048) // 256
+        planes[1, y, x] = (score + 2048) % 256
+        planes[2, y, x] = 128 + round(mean)
+
+
 def slow_v3(state: State, slots: int) -> np.ndarray:
     """Planes of all seats; no more than `slots` of them live."""
     rules = state.settings
-    out = np.zeros((6 + 9 * slots, state.height, state.width), dtype=np.int64)
+    out = np.zeros((6 + 12 * slots, state.height, state.width), dtype=np.int64)
     snakes = state.snakes()
     out[0] = 1
     for x, y in state.food():
@@ -161,7 +249,7 @@ def slow_v3(state: State, slots: int) -> np.ndarray:
     alive = living(state)
     length = {i: len(snakes[i].body) for i in alive}
     for slot, i in enumerate(alive):
-        block = out[6 + 9 * slot :]
+        block = out[6 + 12 * slot :]
         body = snakes[i].body
         block[0, body[0][1], body[0][0]] = 1
         for j, (x, y) in enumerate(body):
@@ -181,4 +269,5 @@ def slow_v3(state: State, slots: int) -> np.ndarray:
             stronger = any(length[j] >= len(body) for j in meet)
             block[7, y, x] = stronger
             block[8, y, x] = bool(meet) and not stronger
+        show_standing(state, i, block[9:12])
     return np.minimum(out, 255).astype(np.uint8)

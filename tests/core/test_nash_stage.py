@@ -9,7 +9,6 @@ import pytest
 from core_boards import (
     DATA,
     SYMMETRIES,
-    after,
     corpus,
     from_json,
     play,
@@ -18,7 +17,7 @@ from core_boards import (
     state_of,
     turned_state,
 )
-from slow_planes import slow_v3
+from slow_planes import candidates, joint_lines, slow_v3
 from test_encode import overlapping, random_boards, turned_planes
 
 from snakekit import core
@@ -36,23 +35,6 @@ def fights(seed: int, count: int, snakes: int, side: int = 7, turns: int = 40) -
         if len(state.living()) >= 2 and not state.game_over():
             made.append(state)
     return made
-
-
-def candidates(state: State, seat: int) -> list[int]:
-    mask = state.safe_mask(seat) or state.legal_mask(seat) or 1
-    return [m for m in range(4) if mask >> m & 1]
-
-
-def joint_lines(state: State) -> list[State]:
-    """The boards after every joint candidate move, the last seat's running fastest."""
-    living = state.living()
-    found = []
-    for joint in itertools.product(*(candidates(state, seat) for seat in living)):
-        moves = [-1] * state.num_snakes
-        for seat, move in zip(living, joint, strict=True):
-            moves[seat] = move
-        found.append(after(state, moves))
-    return found
 
 
 def exact_line(root: State, end: State, outcome, slots: int) -> tuple[np.ndarray, np.ndarray]:

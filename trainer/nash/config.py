@@ -55,6 +55,12 @@ class NashConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     trust: Annotated[
         Share, Meta(description="lambda: share of what followed in the value's target")
     ] = 0.85
+    discount: Annotated[
+        float, Meta(gt=0, le=1, description="of each turn towards an even chance for all")
+    ] = 0.997
+    average: Annotated[
+        float, Meta(ge=0, lt=1, description="share that the mean of the weights keeps an update")
+    ] = 0.998
     area: Annotated[
         Share, Meta(description="share of area and length in the judgement of boards at first")
     ] = 0.8

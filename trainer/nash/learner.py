@@ -1,5 +1,6 @@
 """Updates of an all-seat net from positions with targets."""
 
+import copy
 import math
 from collections.abc import Callable
 from typing import Any
@@ -78,9 +79,13 @@ class Learner:
         weight_decay: float = 1e-5,
         grad_norm: float = 1.0,
         policy_weight: float = 1.0,
+        average: float = 0.0,
     ) -> None:
-        """Train `model` for `steps` updates."""
+        """Train `model` for `steps` updates; `average` is the share that its mean keeps each."""
         self.model = model
+        self.average: Net = copy.deepcopy(model).eval()
+        """Exponential mean of the weights: what plays and is exported."""
+        self.keep = average
         self.lr, self.steps, self.warmup = lr, steps, warmup
         self.grad_norm, self.policy_weight = grad_norm, policy_weight
         self.optimizer = torch.optim.AdamW(model.parameters(), lr=lr, weight_decay=weight_decay)
@@ -110,6 +115,7 @@ class Learner:
             raise FloatingPointError(f"gradients are not finite at step {self.step}")
         self.optimizer.step()
         self.step += 1
+        self._mix()
         return {
             "policy_kl": found["policy"].item(),
             "outcome_kl": found["outcome"].item(),
@@ -117,6 +123,13 @@ class Learner:
             "grad_norm": norm.item(),
             "lr": rate,
         }
+
+    @torch.no_grad()
+    def _mix(self) -> None:
+        # Early on it is the plain mean, so that the start is soon forgotten.
+        keep = min(self.keep, self.step / (self.step + 10))
+        for mean, value in zip(self.average.parameters(), self.model.parameters(), strict=True):
+            mean.lerp_(value, 1 - keep)
 
 
 def answer_all(model: Net, obs: NDArray[np.uint8]) -> tuple[Floats, Floats]:

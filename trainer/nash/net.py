@@ -17,8 +17,16 @@ from snakekit.trainer.model import Block, Net
 
 ABSENT = -1e4
 MOST_SIDE = 25
-AREA = 6
-"""Plane of the area in a slot's block of observation v3."""
+AREA, STANDING = 6, 9
+"""Planes of the area, and the first of the three of the standing, in a slot's block of v3."""
+STEPS = ((1, 0), (-1, 0), (0, -1), (0, 1))
+"""Rows and columns that up, down, left and right lead on."""
+OWN_SCALARS, MOVE_SCALARS = 4, 8
+SCORE_LOGITS = (0.5, 0.5)
+"""Logits of winning that 256 points are worth, now and after the best move's worst reply."""
+MOVE_LOGITS = (2.5, 1.0)
+"""Logits of a move that 256 points after its worst reply, and full hope, are worth."""
+DRAW_LOGIT = -2.0
 
 
 class ConvTrunk(nn.Module):
@@ -89,11 +97,37 @@ class CellTrunk(nn.Module):
         return y.transpose(1, 2).reshape(n, -1, rows, cols) * mask
 
 
+class Standing(nn.Module):
+    """Reads what the planes of the standing say: scores in 256 points, hopes in -1..1."""
+
+    def __init__(self, first: Sequence[int]) -> None:
+        """Read the three planes from `first[k]` on for slot `k`."""
+        super().__init__()
+        self.first = tuple(first)
+
+    def forward(self, scaled: Tensor, marks: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Return the score now `[N, slots]`, and worst scores and hopes `[N, slots, 4]` of moves.
+
+        Moves that are not legal have the lowest score and hope.
+        """
+        planes = [scaled[:, [first + k for first in self.first]] for k in range(3)]
+        score, hope = 8 * (planes[0] + planes[1]), planes[2]
+        now = torch.einsum("nshw,nshw->ns", score, marks) - 8
+        # Boards whose edges wrap fill their tensor; on others nothing is written across an edge.
+        places = [marks.roll(step, (2, 3)) for step in STEPS]
+        worst = torch.stack([torch.einsum("nshw,nshw->ns", score, place) for place in places], 2)
+        hopes = torch.stack([torch.einsum("nshw,nshw->ns", hope, place) for place in places], 2)
+        return now, worst - 8, hopes - 1
+
+
 class AllSeatNet(Net):
     """A trunk over the board, read out at each slot's head and over the whole board.
 
     The readout's weights are the same for all slots. With `separate` policy and outcome have a
     trunk of their own, as the paper found better for large nets.
+
+    With `standing` the planes' own judgement is added to the logits by learned factors, and the
+    last layers start at zero: an untrained net judges and moves by it.
     """
 
     def __init__(
@@ -103,6 +137,7 @@ class AllSeatNet(Net):
         heads: Sequence[int],
         areas: Sequence[int] = (),
         stats: Sequence[Sequence[int]] = (),
+        standing: Sequence[int] = (),
         actions: int = 4,
         channels: int = 16,
         blocks: int = 2,
@@ -117,6 +152,7 @@ class AllSeatNet(Net):
             heads: plane of each slot's head.
             areas: plane of each slot's area, over which features are also added up; or none.
             stats: planes of each slot whose means over the board are read directly; or none.
+            standing: first of the three planes of each slot's standing; or none.
             actions: places of the policy.
             channels: width of the trunk.
             blocks: its depth.
@@ -132,7 +168,7 @@ class AllSeatNet(Net):
         self.heads, self.areas = tuple(heads), tuple(areas)
         self.stats = tuple(tuple(planes) for planes in stats)
 
-        def trunk() -> nn.Module:
+        def trunk() -> ConvTrunk | CellTrunk:
             if attention:
                 return CellTrunk(len(scale), channels, blocks, attention)
             return ConvTrunk(len(scale), channels, blocks)
@@ -142,15 +178,35 @@ class AllSeatNet(Net):
         # A readout that all slots share cannot tell from the whole board whose features are whose,
         # so each slot also gets what is its own.
         own = (3 + bool(self.areas)) * channels + (len(self.stats[0]) if self.stats else 0)
-        self.to_policy = nn.Linear(own, hidden)
+        own += 2 * OWN_SCALARS if standing else 0
+        self.to_policy = nn.Linear(own + (MOVE_SCALARS if standing else 0), hidden)
         self.policy = nn.Linear(hidden, actions)
         self.to_outcome = nn.Linear(own, hidden)
         self.win = nn.Linear(hidden, 1)
         self.to_draw = nn.Linear(2 * channels, hidden)
         self.draw = nn.Linear(hidden, 1)
+        self.standing = Standing(standing) if standing else None
+        if standing:
+            self._lean_on_standing(standing)
+
+    def _lean_on_standing(self, standing: Sequence[int]) -> None:
+        self.by_score = nn.Parameter(torch.tensor(SCORE_LOGITS))
+        self.by_move = nn.Parameter(torch.tensor(MOVE_LOGITS))
+        for layer in (self.win, self.draw, self.policy):
+            nn.init.zeros_(layer.weight)
+            nn.init.zeros_(layer.bias)
+        nn.init.constant_(self.draw.bias, DRAW_LOGIT)
+        # Both parts of a score count alike, so that it enters whole.
+        for trunk in (self.trunk, self.second):
+            if trunk is None:
+                continue
+            weight = trunk.embed.weight if isinstance(trunk, CellTrunk) else trunk.stem.weight
+            with torch.no_grad():
+                for first in standing:
+                    weight[:, first + 1] = weight[:, first]
 
     def _read(
-        self, x: Tensor, mask: Tensor, marks: Tensor, scaled: Tensor
+        self, x: Tensor, mask: Tensor, marks: Tensor, scaled: Tensor, scalars: Tensor | None
     ) -> tuple[Tensor, Tensor]:
         """Return features of every slot `[N, slots, own]` and of the board `[N, 2C]`."""
         area = mask.sum((2, 3))
@@ -164,6 +220,8 @@ class AllSeatNet(Net):
         if self.stats:
             means = scaled.sum((2, 3)) / area
             parts.append(torch.stack([means[:, list(planes)] for planes in self.stats], 1))
+        if scalars is not None:
+            parts += [scalars, scalars.sum(1, keepdim=True) - scalars]
         return torch.cat(parts, 2), board
 
     def answer(self, obs: Tensor) -> tuple[Tensor, Tensor]:
@@ -173,15 +231,25 @@ class AllSeatNet(Net):
         marks = (planes[:, list(self.heads)] > 0).to(torch.float32)
         mask = (planes[:, :1] > 0).to(torch.float32)
         scaled = planes / self.scale
-        x = self.trunk(scaled, mask)
-        slots, board = self._read(x, mask, marks, scaled)
-        win = self.win(functional.relu(self.to_outcome(slots)))[..., 0]
         living = marks.amax((2, 3))
-        win = win * living + (1 - living) * ABSENT
+        scalars = None
+        if self.standing is not None:
+            now, worst, hopes = self.standing(scaled, marks)
+            best = torch.stack((now, worst.amax(2)), 2)
+            scalars = torch.cat((best / 8, torch.tanh(best / 2)), 2) * living[..., None]
+        x = self.trunk(scaled, mask)
+        slots, board = self._read(x, mask, marks, scaled, scalars)
+        win = self.win(functional.relu(self.to_outcome(slots)))[..., 0]
         draw = self.draw(functional.relu(self.to_draw(board)))
         if self.second is not None:
-            slots, _ = self._read(self.second(scaled, mask), mask, marks, scaled)
+            slots, _ = self._read(self.second(scaled, mask), mask, marks, scaled, scalars)
+        if self.standing is not None:
+            win = win + best @ self.by_score
+            slots = torch.cat((slots, torch.tanh(worst / 2), hopes), 2)
+        win = win * living + (1 - living) * ABSENT
         policy = self.policy(functional.relu(self.to_policy(slots)))
+        if self.standing is not None:
+            policy = policy + torch.stack((worst, hopes), 3) @ self.by_move
         return policy, torch.cat((win, draw), 1)
 
 
@@ -190,5 +258,6 @@ def snake_net(scale: Sequence[float], *, slots: int, **options: int) -> AllSeatN
     block = core.ALL_SEAT_BLOCK
     heads = [core.ALL_SEAT_COMMON + slot * block for slot in range(slots)]
     areas = [head + AREA for head in heads]
-    stats = [range(head, head + block) for head in heads]
-    return AllSeatNet(scale, heads=heads, areas=areas, stats=stats, **options)
+    standing = [head + STANDING for head in heads]
+    stats = [range(head, first) for head, first in zip(heads, standing, strict=True)]
+    return AllSeatNet(scale, heads=heads, areas=areas, stats=stats, standing=standing, **options)

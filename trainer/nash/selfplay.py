@@ -29,6 +29,8 @@ class Recipe:
     opening_turns: int
     trust: float
     """Lambda: share of the target that comes from what followed; the equilibrium has the rest."""
+    discount: float = 1.0
+    """Of each turn: the rest of a target is an even chance for all who live. Makes wins urgent."""
 
 
 def follow_up(
@@ -38,6 +40,8 @@ def follow_up(
     cut: NDArray[np.bool_],
     final: Floats,
     trust: float,
+    even: Floats | None = None,
+    discount: float = 1.0,
 ) -> Floats:
     """Return value targets: equilibrium outcomes mixed with what followed, TD(lambda) style.
 
@@ -51,6 +55,8 @@ def follow_up(
         cut: whether the game was given up after the turn `[turns, games]`.
         final: outcomes of decided games `[turns, games, seats + 1]`.
         trust: lambda, 0 to 1.
+        even: an even chance for all who live `[turns, games, seats + 1]`; with a discount only.
+        discount: share of the target that is not `even`, each turn anew.
     """
     out = np.empty_like(expected)
     for turn in range(len(expected) - 1, -1, -1):
@@ -60,6 +66,8 @@ def follow_up(
         kept = explored[turn] | cut[turn] | (last & ~over[turn])
         share = np.where(kept, 0.0, trust)[:, None].astype(np.float32)
         out[turn] = (1 - share) * expected[turn] + share * after
+        if even is not None:
+            out[turn] += (1 - discount) * (even[turn] - out[turn])
     return out
 
 
@@ -79,6 +87,13 @@ def by_slot(outcome: Floats, seats: NDArray[np.int8]) -> Floats:
     found[rows, slots] = outcome[rows, seats[rows, slots]]
     found[:, -1] = outcome[:, -1]
     return found
+
+
+def even_chances(seats: NDArray[np.int8], count: int) -> Floats:
+    """Return outcomes `[games, count + 1]` that are as good for all who live."""
+    living = (seats >= 0).astype(np.float32)
+    shares = living / np.maximum(living.sum(1, keepdims=True), 1)
+    return by_seat(np.pad(shares, ((0, 0), (0, 1))), seats, count)
 
 
 def choose(
@@ -113,7 +128,7 @@ class _Record:
         self.explored: list[NDArray[np.bool_]] = []
         self.ends: list[Ends] = []
 
-    def examples(self, seats: int, trust: float) -> Examples:
+    def examples(self, seats: int, recipe: Recipe) -> Examples:
         expected = np.stack([by_seat(s.outcome, s.seats, seats) for s in self.solved])
         target = follow_up(
             expected,
@@ -121,7 +136,9 @@ class _Record:
             np.stack([e.over for e in self.ends]),
             np.stack([e.cut for e in self.ends]),
             np.stack([e.outcome for e in self.ends]),
-            trust,
+            recipe.trust,
+            np.stack([even_chances(s.seats, seats) for s in self.solved]),
+            recipe.discount,
         )
         slots = [by_slot(t, s.seats) for t, s in zip(target, self.solved, strict=True)]
         policies = [s.policy for s in self.solved]
@@ -181,4 +198,4 @@ def play(
         record.ends.append(table.play(actions))
     figures = record.figures()
     figures["leaves_per_position"] = leaves / max(figures["positions"], 1)
-    return record.examples(table.seats, recipe.trust), figures
+    return record.examples(table.seats, recipe), figures

@@ -46,6 +46,8 @@ SHOWN = (
     ("level", "gate", ".2f"),
 )
 GATE_RIVALS = 3
+RAW = "model/"
+"""Prefix of the weights in training, beside their mean, in a checkpoint."""
 
 
 class Nash:
@@ -72,6 +74,7 @@ class Nash:
             weight_decay=config.weight_decay,
             grad_norm=config.grad_norm,
             policy_weight=config.policy_weight,
+            average=config.average,
         )
         slots = config.slots
         self.tables = [
@@ -110,6 +113,11 @@ class Nash:
         return out
 
     @property
+    def net(self) -> Net:
+        """What plays and is saved: the mean of the weights."""
+        return self.learner.average
+
+    @property
     def step(self) -> int:
         """Updates made."""
         return self.learner.step
@@ -135,6 +143,7 @@ class Nash:
             opening_explore=config.opening_explore,
             opening_turns=config.opening_turns,
             trust=config.trust,
+            discount=config.discount,
         )
         if number >= config.pretrain:
             return usual
@@ -182,7 +191,7 @@ class Nash:
             Cancelled: `stop()` turned true; the state is that of the round's start.
         """
         begun = time.perf_counter()
-        actor = copy.deepcopy(self.model).eval()
+        actor = copy.deepcopy(self.net)
         share = self.area_share
         before = self._snapshot()
         try:
@@ -219,6 +228,7 @@ class Nash:
     def _snapshot(self) -> dict[str, Any]:
         return {
             "model": copy.deepcopy(self.model.state_dict()),
+            "net": copy.deepcopy(self.net.state_dict()),
             "optimizer": copy.deepcopy(self.learner.optimizer.state_dict()),
             "batches": store.pack_generator(self.batches),
             "step": self.learner.step,
@@ -227,6 +237,7 @@ class Nash:
 
     def _rewind(self, before: dict[str, Any]) -> None:
         self.model.load_state_dict(before["model"])
+        self.net.load_state_dict(before["net"])
         self.learner.optimizer.load_state_dict(before["optimizer"])
         self.learner.step = before["step"]
         self.batches = store.unpack_generator(before["batches"])
@@ -264,7 +275,7 @@ class Nash:
             seed=config.seed + 7919 * (self.gates + 1),
             max_turns=config.max_turns,
         )
-        weights = store.weights_of(self.model)
+        weights = store.weights_of(self.net)
         found = run_gate(jobs, self._player(weights), rivals, config.gate_level, stop=stop)
         self.gates += 1
         if found.passed:
@@ -299,8 +310,9 @@ class Nash:
 
     def checkpoint(self) -> Checkpoint:
         """Return everything needed to continue bit for bit; valid between rounds."""
-        weights = store.weights_of(self.model)
+        weights = store.weights_of(self.net)
         arrays = self.replay.pack()
+        arrays |= {f"{RAW}{name}": a for name, a in store.weights_of(self.model).items()}
         for number, table in enumerate(self.tables):
             arrays |= {f"table/{number}/{name}": a for name, a in table.pack().items()}
         return Checkpoint(
@@ -334,6 +346,8 @@ class Nash:
         try:
             run = cls(msgspec.convert(saved.config, NashConfig))
             run.replay.unpack(saved.replay)
+            raw = {k.removeprefix(RAW): a for k, a in saved.replay.items() if k.startswith(RAW)}
+            run.model.load_state_dict({k: torch.from_numpy(a.copy()) for k, a in raw.items()})
             for number, table in enumerate(run.tables):
                 name = f"table/{number}/"
                 parts = {k.removeprefix(name): v for k, v in saved.replay.items()}
@@ -343,9 +357,9 @@ class Nash:
             run.learner.step, run.rounds = int(counters["step"]), int(counters["round"])
             run.positions, run.seconds = int(counters["positions"]), float(counters["seconds"])
             run.gates, run._latest = int(counters["gates"]), int(counters["latest"])
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, RuntimeError) as error:
             raise CheckpointError(f"{origin}: {error}") from None
-        run.model.load_state_dict(store.restore_model(saved, origin=origin).state_dict())
+        run.net.load_state_dict(store.restore_model(saved, origin=origin).state_dict())
         store.restore_optimizer(run.learner.optimizer, run.model, saved.optimizer, origin=origin)
         run.batches = store.unpack_generator(saved.rng.get("batches", {}))
         store.unpack_torch_rng(saved.rng.get("torch", ""))
