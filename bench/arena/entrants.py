@@ -18,8 +18,8 @@ _NAMED = re.compile(r"([^=:/]+)=(.+)", re.DOTALL)
 _HEATED = re.compile(r"(.*)@(\d+(?:\.\d+)?)", re.DOTALL)
 _EXPECTED = (
     "expected a URL, random, greedy, search:MS, search:depth=N, search:nodes=N, policy:MODEL, "
-    "equilibrium:MODEL, plans:MODEL:none|uniform|local "
-    "or hybrid:MODEL:MS"
+    "equilibrium:MODEL[,plies=2][,override=MS|depth=N|nodes=N], "
+    "plans:MODEL:none|uniform|local or hybrid:MODEL:MS"
 )
 
 
@@ -33,11 +33,13 @@ class Entrant:
     model: str = ""
     """File or checkpoint folder; empty means the shipped model."""
     plan: SearchPlan | None = None
-    """Of search and hybrid."""
+    """Of search and hybrid, and of equilibria that a search's proofs override."""
     temperature: float | None = None
     """Of policies and equilibria: None takes the arena's, 0 is arg max."""
     pool: Pool = "local"
     """Of plans: where the double oracle's new ones come from."""
+    plies: int = 1
+    """Of equilibria: turns looked ahead, 1 or 2."""
     url: str = ""
 
     @property
@@ -68,8 +70,9 @@ def parse_entrant(text: str) -> Entrant:
     if kind == "policy" or (kind == "equilibrium" and colon):
         heated = _HEATED.fullmatch(argument)
         model, heat = (heated[1], float(heated[2])) if heated else (argument, None)
-        what: Kind = "policy" if kind == "policy" else "equilibrium"
-        return Entrant(name, spec, what, model=model, temperature=heat)
+        if kind == "policy":
+            return Entrant(name, spec, "policy", model=model, temperature=heat)
+        return _equilibrium(Entrant(name, spec, "equilibrium", temperature=heat), model)
     if kind == "plans" and colon:
         model, colon, pool = argument.rpartition(":")
         if pool not in get_args(Pool):
@@ -81,6 +84,23 @@ def parse_entrant(text: str) -> Entrant:
         model, colon, budget = argument.rpartition(":")
         return Entrant(name, spec, "hybrid", model=model, plan=parse_plan(budget, spec))
     raise PlayerError(f"player {text!r}: {_EXPECTED}")
+
+
+def _equilibrium(entrant: Entrant, argument: str) -> Entrant:
+    model, *options = argument.split(",")
+    plies, plan = 1, None
+    for option in options:
+        key, _, value = option.partition("=")
+        if key == "plies" and value in ("1", "2"):
+            plies = int(value)
+        elif key == "override" and value:
+            plan = parse_plan(value, entrant.spec)
+        else:
+            raise PlayerError(
+                f"player {entrant.spec}: expected plies=1, plies=2 or override=SEARCH after a "
+                f"comma, found {option!r}"
+            )
+    return replace(entrant, model=model, plies=plies, plan=plan)
 
 
 def parse_entrants(texts: Sequence[str]) -> list[Entrant]:

@@ -57,8 +57,8 @@ class Minds:
                     if ask.entrant.kind == "plans":
                         found[i] = batcher.planned(ask.state, ask.seat, ask.entrant.pool, ask.key)
                         continue
-                    bare = ask.entrant.kind != "equilibrium"
-                    found[i] = batcher.logits(ask.state, ask.seat, bare=bare)
+                    plies = ask.entrant.plies if ask.entrant.kind == "equilibrium" else 0
+                    found[i] = batcher.logits(ask.state, ask.seat, plies=plies)
                 continue
             logits = batcher.logits([(asks[i].state, asks[i].seat) for i in indices])
             found.update(zip(indices, logits.tolist(), strict=True))
@@ -79,6 +79,7 @@ class Minds:
         heat = self._temperature if entrant.temperature is None else entrant.temperature
         if (
             entrant.kind in ("policy", *ALL_SEAT_KINDS)
+            and entrant.plan is None
             and heat > 0
             and logits
             and all(map(math.isfinite, logits))
@@ -90,7 +91,7 @@ class Minds:
             reflex=reflex_move(state, seat),
             logits=logits,
             search=found,
-            search_asked=entrant.kind == "hybrid",
+            search_asked=entrant.plan is not None,
         ).move
 
 

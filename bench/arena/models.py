@@ -104,18 +104,19 @@ class AllSeats:
 
     def __init__(self, source: ModelSource) -> None:
         self._net, self._card = source.open(), source.card
-        self._solver = Equilibrium(self._net, self._card)
+        self._solvers = {n: Equilibrium(self._net, self._card, plies=n) for n in (1, 2)}
         self._noise = random.Random(0)
 
-    def logits(self, state: State, seat: int, *, bare: bool) -> list[float]:
+    def logits(self, state: State, seat: int, *, plies: int) -> list[float]:
         """Return the logarithms of a living seat's four probabilities.
 
         Args:
             state: the board.
             seat: the seat.
-            bare: those of the net's own policy, not of the equilibrium.
+            plies: turns that the equilibrium looks ahead; 0 asks the net's own policy.
         """
-        solution = self._solver.bare(state) if bare else self._solver.solve(state)
+        solver = self._solvers[max(plies, 1)]
+        solution = solver.solve(state) if plies else solver.bare(state)
         return own_logits(solution, state, seat, 0, self._noise).logits
 
     def planned(self, state: State, seat: int, pool: Pool, key: int) -> list[float]:

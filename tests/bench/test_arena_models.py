@@ -114,6 +114,7 @@ def test_models_for_all_seats_play_by_equilibrium_and_by_policy(
     model = str(save(tmp_path, 3, ALL_SEAT))
     players = [
         f"eq=equilibrium:{model}",
+        f"far=equilibrium:{model},plies=2,override=depth=1",
         f"own=policy:{model}",
         f"planned=plans:{model}:local",
         "random",
@@ -143,6 +144,17 @@ def test_figures_are_named_by_the_kind_of_players() -> None:
 def test_texts_of_players() -> None:
     hot = parse_entrant("hot=policy:standard@0.5")
     assert (hot.name, hot.model, hot.temperature) == ("hot", "standard", 0.5)
+    far = parse_entrant("equilibrium:a.onnx,plies=2,override=nodes=900@0.5")
+    assert (far.model, far.plies, far.plan, far.temperature) == (
+        "a.onnx",
+        2,
+        SearchPlan(nodes=900),
+        0.5,
+    )
+    assert parse_entrant("equilibrium:a.onnx").plies == 1
+    for wrong in ("plies=3", "override", "depth=2"):
+        with pytest.raises(PlayerError, match="expected plies=1, plies=2 or override=SEARCH"):
+            parse_entrant(f"equilibrium:a.onnx,{wrong}")
     mixed = parse_entrant("hybrid::50")
     assert (mixed.model, mixed.plan) == ("", SearchPlan(budget_us=50_000))
     deep = parse_entrant("hybrid:runs/a=b/step-1:depth=3")
