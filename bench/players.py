@@ -1,18 +1,16 @@
 """Players of a match: Battlesnake servers over HTTP, and players built into snakekit."""
 
-import hashlib
 import re
 import threading
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from snakekit.bench.palette import PALETTE
 from snakekit.bench.protocol import Customization
-from snakekit.bench.weights import read_weights
-from snakekit.core import Searcher, SearchResult, State, greedy_move, random_move
+from snakekit.bench.search_plan import PlanError, SearchPlan, parse_plan
+from snakekit.core import State, greedy_move, random_move
 
 _TURN_STRIDE = 0x9E3779B1
 _NAMED = re.compile(r"([^=:/]+)=(.+)", re.DOTALL)
@@ -59,91 +57,25 @@ def _greedy(seed: int) -> Mind:
     return lambda state, seat: greedy_move(state, seat, seed + state.turn * _TURN_STRIDE)
 
 
-_OPTIMUM = 0.25
-"""Share of a search's limits that suffices for settled moves: matches are many games long."""
-
-
-@dataclass(frozen=True)
-class SearchPlan:
-    """How far a built-in search looks; what is 0 or left out does not limit it."""
-
-    budget_us: int = 0
-    nodes: int = 0
-    depth: int = 64
-    weights: Mapping[str, int] = field(default_factory=dict)
-    """Of the evaluation, in place of the built-in ones."""
-
-    @property
-    def fingerprint(self) -> str:
-        """Tells weights apart, whatever file they come from; empty for the built-in ones."""
-        if not self.weights:
-            return ""
-        return hashlib.sha256(repr(sorted(self.weights.items())).encode()).hexdigest()
-
-    @property
-    def table_mb(self) -> int:
-        """Size of a table for one game: enough for the budget, and small as there are many."""
-        if self.budget_us:
-            return min(max(self.budget_us // 10_000, 1), 16)
-        return min(max(self.nodes // 20_000, 1), 16) if self.nodes else 4
-
-    def searcher(self) -> Searcher:
-        """Return a searcher for one seat of one game."""
-        return Searcher(self.table_mb, weights=self.weights)
-
-    def search(self, searcher: Searcher, state: State, seat: int) -> SearchResult:
-        """Search for a living seat."""
-        return searcher.search(
-            state,
-            seat,
-            budget_us=self.budget_us,
-            max_nodes=self.nodes,
-            max_depth=self.depth,
-            optimum=_OPTIMUM,
-        )
-
-
-_PLANS: tuple[tuple[str, int, Callable[[float], SearchPlan]], ...] = (
-    (r"depth=(\d{1,2})", 64, lambda n: SearchPlan(depth=int(n))),
-    (r"nodes=(\d{1,9})", 999_999_999, lambda n: SearchPlan(nodes=int(n))),
-    (r"(\d+(?:\.\d+)?)", 60_000, lambda n: SearchPlan(budget_us=round(n * 1000))),
-)
-
-
-def parse_plan(text: str, player: str) -> SearchPlan:
-    """Return what `MS`, `depth=N` or `nodes=N` asks for, perhaps followed by `,weights=FILE`.
+def parse_search(text: str, player: str) -> SearchPlan:
+    """Return the plan of a search, see `parse_plan`.
 
     Raises:
-        PlayerError: naming `player`, for anything else, or a file that cannot be used.
+        PlayerError: naming `player`.
     """
-    text, comma, rest = text.partition(",")
-    for pattern, most, plan in _PLANS:
-        found = re.fullmatch(pattern, text)
-        if found and 1 <= float(found[1]) <= most:
-            asked = plan(float(found[1]))
-            return replace(asked, weights=_weights(rest, player)) if comma else asked
-    raise PlayerError(
-        f"player {player}: expected a search as search:MS of 1 to 60000 milliseconds, "
-        f"of depth=1 to depth=64 turns, or of nodes=1 to nodes=999999999 positions, found {text!r}"
-    )
-
-
-def _weights(text: str, player: str) -> dict[str, int]:
-    key, _, path = text.partition("=")
-    if key != "weights" or not path:
-        raise PlayerError(f"player {player}: expected weights=FILE after the comma, found {text!r}")
     try:
-        return read_weights(Path(path))
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise PlayerError(f"player {player}: {path}: {reason}") from None
+        return parse_plan(text)
+    except PlanError as error:
+        raise PlayerError(f"player {player}: {error}") from None
 
 
 def _search(plan: SearchPlan) -> Callable[[int], Mind]:
     def sit(seed: int) -> Mind:
         # One table a seat and game: what an earlier game left in it would change the moves.
         searcher = plan.searcher()
-        return lambda state, seat: plan.search(searcher, state, seat).best
+        return lambda state, seat: (
+            plan.search(searcher, state, seat, seed + state.turn * _TURN_STRIDE).best
+        )
 
     return sit
 
@@ -177,8 +109,9 @@ def _policy_spec(text: str, *, equilibrium: bool = False) -> Callable[[int], Min
 def parse_player(text: str) -> Player:
     """Return the player that `[NAME=]SPEC` describes.
 
-    SPEC is a URL, `random`, `greedy`, `search:MS`, `search:depth=N`, `search:nodes=N`
-    (all with `,weights=FILE` if wanted), `policy:MODEL` (`policy` alone means the shipped model)
+    SPEC is a URL, `random`, `greedy`, `search:MS`, `search:depth=N`, `search:nodes=N` (all with
+    options behind commas if wanted, as in `search:50,mixing=off`, see `parse_plan`),
+    `policy:MODEL` (`policy` alone means the shipped model)
     or `equilibrium:MODEL`, for a model that answers for all seats.
 
     Raises:
@@ -193,7 +126,7 @@ def parse_player(text: str) -> Player:
         return Player(name or host, spec, url=spec.rstrip("/"))
     kind, colon, argument = spec.partition(":")
     if kind == "search" and colon:
-        sit = _search(parse_plan(argument, spec))
+        sit = _search(parse_search(argument, spec))
     elif kind == "policy":
         sit = _policy_spec(argument)
     elif kind == "equilibrium" and colon:

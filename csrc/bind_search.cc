@@ -189,11 +189,13 @@ void bind_search(py::module_& m) {
              std::int64_t max_nodes, int max_depth, const std::optional<std::vector<float>>& priors,
              const std::string& proof, const std::string& opponents, const std::string& mixing,
              int mixed_turns, int threads, bool max_n, bool far_pruning, bool early_stop,
-             bool selective, bool exact_scores, double optimum) {
+             bool selective, bool exact_scores, double optimum,
+             std::optional<std::uint64_t> sample) {
             Limits limits;
             if (!(optimum > 0 && optimum <= 1))
               throw py::value_error("optimum: expected above 0 and at most 1");
             limits.optimum = optimum;
+            limits.sample = sample;
             limits.mixed_turns = read_range("mixed_turns", mixed_turns, 1, 8);
             limits.threads = read_range("threads", threads, 1, 256);
             limits.max_n = max_n;
@@ -210,7 +212,7 @@ void bind_search(py::module_& m) {
           py::arg("opponents") = "paranoid", py::arg("mixing") = "contested",
           py::arg("mixed_turns") = 1, py::arg("threads") = 1, py::arg("max_n") = true,
           py::arg("far_pruning") = true, py::arg("early_stop") = true, py::arg("selective") = false,
-          py::arg("exact_scores") = false, py::arg("optimum") = 0.5,
+          py::arg("exact_scores") = false, py::arg("optimum") = 0.5, py::arg("sample") = py::none(),
           "Searches until microseconds, positions (0: no limit) or depth in turns are used up, or\n"
           "where `early_stop` sees that the rest of them would not change the move. With one "
           "thread\n"
@@ -218,7 +220,8 @@ void bind_search(py::module_& m) {
           "proof: `sound`, or `article` for the plain rule.\n"
           "opponents: `paranoid`, all against us, or `best_reply`, one of them at a time.\n"
           "mixing: whether the first `mixed_turns` of a duel are solved with mixed strategies:\n"
-          "`off`, `contested` (where the heads can meet within them) or `always`.\n"
+          "`off`, `contested` (where the heads can meet within them) or `always`. `sample` are\n"
+          "random bits that draw the move from their mixture; without, the likeliest is played.\n"
           "max_n: decides among several opponents where the paranoid view sees only losses.\n"
           "priors: order the root. selective: late moves are searched less deep at first.\n"
           "exact_scores: every root move is searched in full.\n"

@@ -77,6 +77,14 @@ class ServerConfig(BackendOptions, frozen=True, kw_only=True):
         int,
         Meta(ge=0, le=64, description="cores for the searches of all games; 0: all, at most 16"),
     ] = 0
+    search_threads: Annotated[
+        int,
+        Meta(ge=1, le=64, description="threads of one search; there are as many fewer workers"),
+    ] = 1
+    mixed: Annotated[
+        Literal["likeliest", "sample"],
+        Meta(description="where a duel's turn has a mixed strategy: its likeliest move, or drawn"),
+    ] = "likeliest"
     table_mb: Annotated[
         int, Meta(ge=1, le=4096, description="transposition table of each search worker, MiB")
     ] = 16

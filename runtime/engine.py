@@ -109,11 +109,13 @@ class Engine:
         config = self.config
         if self.search_asked:
             self._pool = SearchPool(
-                config.search_workers or cores(),
+                config.search_workers or max(1, cores() // config.search_threads),
                 table_mb=config.table_mb,
                 limit=config.queue_limit,
                 max_depth=config.max_depth,
                 proof=config.proof,
+                threads=config.search_threads,
+                sample=config.mixed == "sample",
             )
         if self.policy_asked:
             self._use(await LoadedModel.load(config, self._on_batch, self.metrics.compared))

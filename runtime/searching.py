@@ -8,6 +8,7 @@ import asyncio
 import math
 import threading
 import time
+import zlib
 from collections import Counter, deque
 from collections.abc import Callable
 
@@ -70,6 +71,8 @@ class SearchPool:
         limit: int = 64,
         max_depth: int = 64,
         proof: str = "sound",
+        threads: int = 1,
+        sample: bool = False,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         """Start the threads.
@@ -80,6 +83,8 @@ class SearchPool:
             limit: searches that may wait.
             max_depth: deepest search, turns.
             proof: `sound` or `article`.
+            threads: of each search.
+            sample: draw from a duel's mixed strategy, the same for a game's turn whenever asked.
             clock: the clock of deadlines, seconds.
         """
         self.loop = asyncio.get_running_loop()
@@ -92,6 +97,7 @@ class SearchPool:
         self._limit = limit + workers
         self._closed = False
         self._table_mb, self._max_depth, self._proof = table_mb, max_depth, proof
+        self._threads_each, self._sample = threads, sample
         self._clock = clock
         self._threads = [
             threading.Thread(target=self._work, name=f"search-{index}", daemon=True)
@@ -201,6 +207,8 @@ class SearchPool:
                 budget_us=int(left * 1e6),
                 max_depth=self._max_depth,
                 proof=self._proof,
+                threads=self._threads_each,
+                sample=self._draw(job) if self._sample else None,
                 # A turn's time cannot be saved for a later one.
                 optimum=1.0,
             )
@@ -208,6 +216,10 @@ class SearchPool:
             # A late cancel must not hit the next search of this thread.
             with job.lock:
                 job.searcher = None
+
+    @staticmethod
+    def _draw(job: SearchJob) -> int:
+        return zlib.crc32(f"{job.game} {job.state.turn} {job.seat}".encode())
 
     def _deliver(
         self, job: SearchJob, result: core.SearchResult | None, error: Exception | None

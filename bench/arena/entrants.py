@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, cast, get_args
 
-from snakekit.bench.players import PlayerError, SearchPlan, parse_plan
+from snakekit.bench.players import PlayerError, parse_search
+from snakekit.bench.search_plan import SearchPlan
 from snakekit.runtime.oracle import Pool
 
 Kind = Literal["random", "greedy", "search", "policy", "equilibrium", "plans", "hybrid", "http"]
@@ -66,7 +67,7 @@ def parse_entrant(text: str) -> Entrant:
     if spec in ("random", "greedy"):
         return Entrant(name, spec, "random" if spec == "random" else "greedy")
     if kind == "search" and colon:
-        return Entrant(name, spec, "search", plan=parse_plan(argument, spec))
+        return Entrant(name, spec, "search", plan=parse_search(argument, spec))
     if kind == "policy" or (kind == "equilibrium" and colon):
         heated = _HEATED.fullmatch(argument)
         model, heat = (heated[1], float(heated[2])) if heated else (argument, None)
@@ -82,7 +83,7 @@ def parse_entrant(text: str) -> Entrant:
         return Entrant(name, spec, "plans", model=model, pool=cast(Pool, pool))
     if kind == "hybrid" and colon:
         model, colon, budget = argument.rpartition(":")
-        return Entrant(name, spec, "hybrid", model=model, plan=parse_plan(budget, spec))
+        return Entrant(name, spec, "hybrid", model=model, plan=parse_search(budget, spec))
     raise PlayerError(f"player {text!r}: {_EXPECTED}")
 
 

@@ -72,7 +72,7 @@ class Minds:
             return greedy_move(state, seat, ask.key)
         found = None
         if ask.searcher is not None and entrant.plan is not None:
-            found = entrant.plan.search(ask.searcher, state, seat)
+            found = entrant.plan.search(ask.searcher, state, seat, ask.key)
             if entrant.kind == "search":
                 return found.best
         legal, safe = state.legal_mask(seat), state.safe_mask(seat)

@@ -191,13 +191,26 @@ int Tree<T>::choose() const {
   return std::min_element(root_.begin(), root_.begin() + root_count_, better)->move;
 }
 
-// The likeliest move of the mixture, unless a proof says otherwise.
+// A move of the mixture, the likeliest or one drawn from it, unless a proof says otherwise.
 template <class T>
 int Tree<T>::choose_mixed(const SearchResult& r) const {
-  const auto likeliest = std::max_element(r.mixture.begin(), r.mixture.end());
-  const int m = static_cast<int>(likeliest - r.mixture.begin());
-  const bool proved = r.label[r.best] == Label::kWin || r.label[m] == Label::kLoss;
-  return proved ? r.best : m;
+  if (r.label[r.best] == Label::kWin) return r.best;
+  double total = 0;
+  int likeliest = -1;
+  for (int m = 0; m < kMoves; ++m) {
+    if (r.label[m] == Label::kLoss || r.mixture[m] <= 0) continue;
+    total += r.mixture[m];
+    if (likeliest < 0 || r.mixture[m] > r.mixture[likeliest]) likeliest = m;
+  }
+  if (likeliest < 0) return r.best;
+  if (!limits_.sample) return likeliest;
+  double left = total * static_cast<double>(mix64(*limits_.sample) >> 11) * 0x1p-53;
+  for (int m = 0; m < kMoves; ++m) {
+    if (r.label[m] == Label::kLoss || r.mixture[m] <= 0) continue;
+    if (left < r.mixture[m]) return m;
+    left -= r.mixture[m];
+  }
+  return likeliest;
 }
 
 template <class T>

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -50,7 +51,9 @@ struct Limits {
   bool selective = false;     // late moves are searched less deep at first
   bool exact_scores = false;  // of all root moves; otherwise those of worse moves are upper bounds
   Mixing mixing = Mixing::kContested;
-  int mixed_turns = 1;                 // of a duel, solved with mixed strategies
+  int mixed_turns = 1;  // of a duel, solved with mixed strategies
+  // Draws the move from their mixture with these random bits; otherwise the likeliest is played.
+  std::optional<std::uint64_t> sample;
   std::array<float, kMoves> priors{};  // orders the root; all equal means unknown
 };
 

@@ -233,7 +233,7 @@ class Searcher:
         """
         Stops the running search, from any thread.
         """
-    def search(self, state: State, seat: int, *, budget_us: int = 0, max_nodes: int = 0, max_depth: int = 99, priors: collections.abc.Sequence[float] | None = None, proof: str = 'sound', opponents: str = 'paranoid', mixing: str = 'contested', mixed_turns: int = 1, threads: int = 1, max_n: bool = True, far_pruning: bool = True, early_stop: bool = True, selective: bool = False, exact_scores: bool = False, optimum: float = 0.5) -> SearchResult:
+    def search(self, state: State, seat: int, *, budget_us: int = 0, max_nodes: int = 0, max_depth: int = 99, priors: collections.abc.Sequence[float] | None = None, proof: str = 'sound', opponents: str = 'paranoid', mixing: str = 'contested', mixed_turns: int = 1, threads: int = 1, max_n: bool = True, far_pruning: bool = True, early_stop: bool = True, selective: bool = False, exact_scores: bool = False, optimum: float = 0.5, sample: int | None = None) -> SearchResult:
         """
         Searches until microseconds, positions (0: no limit) or depth in turns are used up, or
         where `early_stop` sees that the rest of them would not change the move. With one thread
@@ -242,7 +242,8 @@ class Searcher:
         proof: `sound`, or `article` for the plain rule.
         opponents: `paranoid`, all against us, or `best_reply`, one of them at a time.
         mixing: whether the first `mixed_turns` of a duel are solved with mixed strategies:
-        `off`, `contested` (where the heads can meet within them) or `always`.
+        `off`, `contested` (where the heads can meet within them) or `always`. `sample` are
+        random bits that draw the move from their mixture; without, the likeliest is played.
         max_n: decides among several opponents where the paranoid view sees only losses.
         priors: order the root. selective: late moves are searched less deep at first.
         exact_scores: every root move is searched in full.

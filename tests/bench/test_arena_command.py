@@ -125,7 +125,7 @@ def test_ctrl_c_keeps_games_and_says_how_to_go_on(
         ([], "2 to 64 players, found 0"),
         (["greedy"], "2 to 64 players, found 1"),
         (["greedy", "sprinter"], "sprinter"),
-        (["greedy", "search:depth=99"], "depth=64"),
+        (["greedy", "search:depth=99"], "depth: expected 1 to 64 turns, found '99'"),
         (["greedy", "search:0"], "1 to 60000 milliseconds"),
         (["greedy", "hybrid:standard"], "1 to 60000 milliseconds"),
         (["greedy", "policy:missing.onnx"], "no such model file or checkpoint"),

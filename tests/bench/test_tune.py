@@ -8,7 +8,8 @@ import pytest
 
 from snakekit.__main__ import main
 from snakekit.bench.arena.entrants import parse_entrant
-from snakekit.bench.players import PlayerError, parse_plan, parse_player
+from snakekit.bench.players import PlayerError, parse_player
+from snakekit.bench.search_plan import parse_plan
 from snakekit.bench.tune.cli import interval
 from snakekit.bench.tune.evolve import evolve, strategy
 from snakekit.bench.tune.space import Space, all_weights
@@ -101,10 +102,10 @@ def write(path: Path, weights: object) -> str:
 def test_players_search_with_the_weights_of_a_file(tmp_path):
     blind = {f"{table}.{name}": 0 for table in ("duel", "many") for name in TERMS}
     file = write(tmp_path / "w.json", blind)
-    spec = parse_plan(f"depth=2,weights={file}", "search")
+    spec = parse_plan(f"depth=2,weights={file}")
     assert (spec.depth, spec.weights) == (2, blind)
     state = State.new_game(11, 11, ["a", "b"], 3)
-    found = spec.search(spec.searcher(), state, 0)
+    found = spec.search(spec.searcher(), state, 0, 1)
     assert {s for s in found.scores if s is not None} == {0}
     entrant = parse_entrant(f"new=search:nodes=50,weights={file}")
     assert (entrant.name, entrant.plan.nodes) == ("new", 50)
@@ -126,5 +127,5 @@ def test_weights_that_cannot_be_used_are_refused(tmp_path):
             parse_player(f"search:5,weights={file}")
     with pytest.raises(PlayerError, match=r"gone\.json: No such file"):
         parse_entrant("search:5,weights=gone.json")
-    with pytest.raises(PlayerError, match="expected weights=FILE"):
+    with pytest.raises(PlayerError, match="found 'weight'"):
         parse_entrant("search:5,weight=x")

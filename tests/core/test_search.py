@@ -219,6 +219,22 @@ def test_a_contested_square_is_played_at_random():
     assert fixed(open_board(4), 0, 1, mixing="always").mixture is None
 
 
+def test_moves_can_be_drawn_from_the_mixture():
+    found = [fixed(contested(), 0, 1, sample=bits) for bits in range(200)]
+    shares = Counter(r.best for r in found)
+    for move, share in enumerate(found[0].mixture):
+        assert abs(shares[move] / 200 - share) < 0.12
+    assert [fixed(contested(), 0, 1, sample=bits).best for bits in range(20)] == [
+        r.best for r in found[:20]
+    ]
+    for state, seat in seats(positions(20, 150, (2,))):
+        plain, drawn = (fixed(state, seat, 2, sample=bits) for bits in (None, 3))
+        assert (drawn.labels, drawn.mixture) == (plain.labels, plain.mixture)
+        assert drawn.labels[drawn.best] == plain.labels[plain.best]
+        if drawn.best != plain.best:
+            assert drawn.mixture[drawn.best] > 0
+
+
 def test_threads_find_the_same_values():
     for state, seat in seats(positions(17, 60)):
         depth = DEPTH[len(state.living())] + 2

@@ -39,6 +39,24 @@ async def test_gives_a_result_within_the_budget(pool: SearchPool) -> None:
     assert now() - started < 0.5
 
 
+async def test_threads_of_one_search_and_drawn_moves() -> None:
+    """In the corner the longer snake meets either way out half of the time."""
+    corner = core.Snake("a", 100, [(0, 0)] * 3)
+    rival = core.Snake("b", 100, [(1, 1), (2, 1), (3, 1), (4, 1), (5, 1)])
+    state = core.State(7, 7, [corner, rival])
+    pool = SearchPool(1, table_mb=1, max_depth=1, threads=2, sample=True)
+    moves: dict[str, set[int]] = {}
+    for number in range(2):
+        for game in "abcdefgh":
+            job = pool.start(state, 0, game=game, deadline=now() + 5, budget_s=5)
+            result = await asyncio.wait_for(job.future, 5)
+            assert result is not None
+            moves.setdefault(game, set()).add(result.best)
+        assert number or len(set.union(*moves.values())) == 2
+    assert all(len(found) == 1 for found in moves.values())
+    await pool.close()
+
+
 async def test_keeps_the_deadline_when_it_comes_first(pool: SearchPool) -> None:
     started = now()
     job = pool.start(board(), 0, deadline=started + 0.05, budget_s=5)
