@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from snakekit.runtime.contract import ModelCard
-from snakekit.runtime.options import OptionError, add_options, load
+from snakekit.runtime.options import OptionError
 from snakekit.trainer import checkpoint as store
 from snakekit.trainer.checkpoint import CheckpointError
 
@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from snakekit.trainer.contest import Chooser
     from snakekit.trainer.model import Net
 
-ENV_PREFIX = "SNAKEKIT_TRAIN_"
-FINISHED, STOPPED, BAD_INPUT = 0, 1, 2
+FINISHED, BAD_INPUT = 0, 2
 
 
 @dataclass(frozen=True)
@@ -34,63 +33,15 @@ class Method:
 
 
 def _imitation_arguments(parser: argparse.ArgumentParser) -> None:
-    from snakekit.trainer.imitation import ImitationConfig
+    from snakekit.trainer.imitation_command import add_arguments
 
-    parser.add_argument(
-        "--config", type=Path, metavar="FILE", help="TOML file of the options below"
-    )
-    parser.add_argument(
-        "--resume", type=Path, metavar="DIR", help="continue a run (its folder or a checkpoint's)"
-    )
-    parser.add_argument(
-        "--start", type=Path, metavar="DIR", help="begin with the weights of this run or checkpoint"
-    )
-    parser.add_argument(
-        "--out", type=Path, default=Path("runs"), metavar="DIR", help="parent of the run's folder"
-    )
-    add_options(parser, ImitationConfig)
+    add_arguments(parser)
 
 
 def _imitation(args: argparse.Namespace) -> int:
-    import msgspec
+    from snakekit.trainer.imitation_command import run
 
-    from snakekit.trainer import imitation
-    from snakekit.trainer.checkpoint import CHECKPOINTS
-    from snakekit.trainer.run import RunFolder
-    from snakekit.trainer.stopping import StopFlag
-    from snakekit.trainer.watch import Watch
-
-    console = Console(stderr=True)
-    names = [f.name for f in msgspec.structs.fields(imitation.ImitationConfig)]
-    if args.resume is not None:
-        given = [n for n in names if getattr(args, n) is not None]
-        given += [n for n in ("config", "start") if getattr(args, n) is not None]
-        if given:
-            what = "--" + given[0].replace("_", "-")
-            raise OptionError(f"{what}: a resumed run keeps its options, leave it out")
-        place = store.latest(args.resume)
-        run = imitation.Imitation.resume(store.load(place), origin=str(place))
-        home = place.parent.parent if place.parent.name == CHECKPOINTS else None
-        folder = (
-            RunFolder(home) if home else RunFolder.create(args.out, run.config.name, run.config)
-        )
-    else:
-        config = load(imitation.ImitationConfig, args, toml=args.config, env_prefix=ENV_PREFIX)
-        start = None if args.start is None else store.load(store.latest(args.start))
-        run = imitation.Imitation(config, start)
-        folder = RunFolder.create(args.out, config.name, config)
-    stop = StopFlag(console)
-    with folder, Watch(console, run.config.steps, folder, imitation.SHOWN) as progress:
-        done = imitation.train(
-            run,
-            log=progress.log,
-            save=lambda c: progress.saved(folder.save(c, keep=run.config.keep)),
-            stop=stop,
-        )
-    stop.restore()
-    if not done:
-        console.print(f"stopped; continue with: snakekit train imitation --resume {folder.shown()}")
-    return FINISHED if done else STOPPED
+    return run(args)
 
 
 def _ppo_arguments(parser: argparse.ArgumentParser) -> None:

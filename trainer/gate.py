@@ -19,6 +19,13 @@ from snakekit.trainer.stats import block_interval
 
 BLOCKS_A_JOB = 64
 
+OnGames = Callable[[int, int], None]
+"""Hears how many games of how many have been played."""
+
+
+def nothing(done: int, total: int) -> None:
+    """Hear nothing; a `OnGames`."""
+
 
 @dataclass(frozen=True)
 class GateJob:
@@ -126,6 +133,21 @@ def play_job(
     return np.stack(results, 1), np.stack(turns, 1)
 
 
+class Counted:
+    """Tells a `OnGames` of the jobs that are done, by their numbers in any order."""
+
+    def __init__(self, jobs: Sequence[GateJob], progress: OnGames) -> None:
+        """Begin with none."""
+        self._games = [job.games for job in jobs]
+        self._done, self._progress = 0, progress
+        progress(0, sum(self._games))
+
+    def __call__(self, index: int) -> None:
+        """Count job `index`."""
+        self._done += self._games[index]
+        self._progress(self._done, sum(self._games))
+
+
 def judge(
     jobs: Sequence[GateJob],
     played: Iterable[tuple[NDArray[np.int8], NDArray[np.int64]]],
@@ -164,15 +186,17 @@ def run_gate(
     needed: float,
     *,
     stop: Callable[[], bool] = lambda: False,
+    progress: OnGames = nothing,
 ) -> Gate:
     """Play all jobs here, one after the other.
 
     Raises:
         Cancelled: `stop()`, asked before each job, was true.
     """
-    played = []
-    for job in jobs:
+    played, count = [], Counted(jobs, progress)
+    for index, job in enumerate(jobs):
         if stop():
             raise Cancelled
         played.append(play_job(job, candidate, rivals))
+        count(index)
     return judge(jobs, played, needed)

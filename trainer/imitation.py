@@ -1,22 +1,15 @@
 """Imitation of the alpha-beta search: the net learns to answer at once what a search finds out.
 
-One round plays games in a second thread, with the net of the round's start as one of the players,
-while this thread trains on the positions of the rounds before. Both sides are pure functions of
-the seed and the round, and a round begins only when both have finished, so equal seeds give equal
-weights and a resumed run continues bit for bit on one machine. The price is some waiting, which
-the metrics show as `wait_seconds`.
-
-The policy target is a softmax over the search's root scores (proved losses excluded), the value
-target a mix of the game's outcome and the search's squashed score; the loss is cross-entropy plus
+A round (see `rounds.py`) plays games with the net of its start as one of the players. The policy
+target is a softmax over the search's root scores (proved losses excluded), the value target a mix
+of the game's outcome and the search's squashed score; the loss is cross-entropy plus
 `value_weight` times squared error.
 """
 
 import copy
-import math
 import time
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 import numpy as np
@@ -25,14 +18,13 @@ from msgspec import Meta
 from torch.nn import functional
 
 from snakekit import core
-from snakekit.runtime.contract import ModelCard
-from snakekit.trainer import checkpoint as store
-from snakekit.trainer.checkpoint import Checkpoint, CheckpointError
-from snakekit.trainer.generate import Cancelled, Examples, Recipe, play
-from snakekit.trainer.model import Net, build, count_parameters, kind_of
+from snakekit.trainer.checkpoint import Checkpoint
+from snakekit.trainer.generate import Examples, Recipe, play
+from snakekit.trainer.model import Net, kind_of
 from snakekit.trainer.replay import Replay
-from snakekit.trainer.run import source_commit
+from snakekit.trainer.rounds import Rounds, Stop, capacities
 from snakekit.trainer.scenario import PATTERN, draw, parse_all
+from snakekit.trainer.schedule import warm_cosine
 from snakekit.trainer.symmetry import augment, shape_keeping
 
 METHOD = "imitation of alpha-beta search"
@@ -106,67 +98,36 @@ class ImitationConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return {name: getattr(self, name) for name in kind_of(self.net).options}
 
 
-class Imitation:
-    """The state of one training run; `round` advances it."""
+class Imitation(Rounds[ImitationConfig, Replay, list[Examples]]):
+    """The state of one training run."""
+
+    METHOD = METHOD
+    CONFIG = ImitationConfig
 
     def __init__(self, config: ImitationConfig, start: Checkpoint | None = None) -> None:
-        """Begin a run from random weights, or from those of `start`, a checkpoint of the same net.
-
-        Raises:
-            CheckpointError: `start` has another net.
-        """
-        self.config = config
+        """See `Rounds`."""
         self.kind = kind_of(config.net)
-        self.scenarios = parse_all(config.scenarios)
-        torch.manual_seed(config.seed)
-        model = build(config.net, config.net_options())
-        self.model: Net = model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-        self.optimizer = torch.optim.AdamW(
+        games = parse_all(config.scenarios)
+        planes = core.PLANES[self.kind.encoder]
+        shapes = [(planes, *(self.kind.view or s.shape)) for s in games]
+        super().__init__(
+            config, config.net, Replay(capacities(games, shapes, config.replay)), start
+        )
+        self.model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+
+    def _optimizer(self) -> torch.optim.Optimizer:
+        config = self.config
+        return torch.optim.AdamW(
             self.model.parameters(), lr=config.lr, weight_decay=config.weight_decay
         )
-        self.replay = Replay(self._capacities())
-        self.batches = np.random.default_rng([config.seed, 2])
-        self.started_from = ""
-        if start is not None:
-            self._adopt(start)
-        self.step = 0
-        self.rounds = 0
-        self.seconds = 0.0
-        self.positions = 0
-        self.wait_seconds = 0.0
-
-    def _adopt(self, start: Checkpoint) -> None:
-        card, origin = start.card, "start"
-        if (card.net, card.net_options) != (self.config.net, self.config.net_options()):
-            raise CheckpointError(f"{origin}: net {card.net} {card.net_options}, not this run's")
-        self.model.load_state_dict(store.restore_model(start, origin=origin).state_dict())
-        self.started_from = card.weights_sha256
-
-    def _capacities(self) -> dict[tuple[int, int, int], int]:
-        planes = core.PLANES[self.kind.encoder]
-        total = sum(s.weight for s in self.scenarios)
-        out: dict[tuple[int, int, int], int] = {}
-        for scenario in self.scenarios:
-            shape = (planes, *(self.kind.view or scenario.shape))
-            part = math.ceil(self.config.replay * scenario.weight / total)
-            out[shape] = out.get(shape, 0) + part
-        return out
-
-    @property
-    def done(self) -> bool:
-        """Whether all updates have been made."""
-        return self.step >= self.config.steps
 
     def learning_rate(self) -> float:
-        """Return the rate of the next update: a linear warm-up, then half a cosine to 0."""
+        """Return the rate of the next update."""
         config = self.config
-        if self.step < config.warmup:
-            return config.lr * (self.step + 1) / config.warmup
-        span = max(config.steps - config.warmup, 1)
-        return config.lr * 0.5 * (1 + math.cos(math.pi * (self.step - config.warmup) / span))
+        return warm_cosine(self.step, lr=config.lr, warmup=config.warmup, steps=config.steps)
 
     def generate(
-        self, number: int, student: Net | None, stop: Callable[[], bool] = lambda: False
+        self, number: int, student: Net | None, stop: Stop = lambda: False
     ) -> tuple[list[Examples], dict[str, float]]:
         """Play the games of round `number`: a pure function of the seed, round and student.
 
@@ -198,76 +159,18 @@ class Imitation:
         figures["generate_seconds"] = time.perf_counter() - start
         return parts, figures
 
-    def round(
-        self, pool: ThreadPoolExecutor, stop: Callable[[], bool] = lambda: False
-    ) -> dict[str, float]:
-        """Train `round_steps` updates while the next games are played; return figures.
-
-        The first round has nothing to train on and waits for its own games.
-
-        Raises:
-            Cancelled: `stop()` turned true; the state is that of the round's start.
-        """
-        start = time.perf_counter()
-        if self.rounds == 0 and len(self.replay) == 0:
-            self._take(pool.submit(self.generate, 0, None, stop).result()[0])
-        before = self._snapshot()
-        student = copy.deepcopy(self.model).eval()
-        number = self.rounds + 1
+    def _ahead(self, number: int) -> Callable[[Stop], tuple[list[Examples], dict[str, float]]]:
         plays = number > self.config.student_after
-        ahead = pool.submit(self.generate, number, student if plays else None, stop)
-        try:
-            figures = self._train(ahead, stop)
-            trained = time.perf_counter()
-            parts, found = ahead.result()
-        except Cancelled:
-            self._rewind(before)
-            raise
-        self._take(parts)
-        self.wait_seconds = time.perf_counter() - trained
-        self.rounds = number
-        self.seconds += time.perf_counter() - start
-        return {
-            **figures,
-            **found,
-            "round": float(self.rounds),
-            "replay": float(len(self.replay)),
-            "positions_total": float(self.positions),
-            "seconds": self.seconds,
-            "train_seconds": trained - start,
-            "wait_seconds": self.wait_seconds,
-        }
+        student = copy.deepcopy(self.model).eval() if plays else None
+        return lambda stop: self.generate(number, student, stop)
 
-    def _take(self, parts: list[Examples]) -> None:
-        for part in parts:
+    def _accept(self, played: list[Examples]) -> int:
+        for part in played:
             self.replay.add(part)
-            self.positions += len(part)
+        return sum(map(len, played))
 
-    def _snapshot(self) -> dict[str, Any]:
-        return {
-            "model": copy.deepcopy(self.model.state_dict()),
-            "optimizer": copy.deepcopy(self.optimizer.state_dict()),
-            "batches": store.pack_generator(self.batches),
-            "step": self.step,
-        }
-
-    def _rewind(self, before: dict[str, Any]) -> None:
-        self.model.load_state_dict(before["model"])
-        self.optimizer.load_state_dict(before["optimizer"])
-        self.batches = store.unpack_generator(before["batches"])
-        self.step = before["step"]
-
-    def _train(self, ahead: Future[Any], stop: Callable[[], bool]) -> dict[str, float]:
-        totals: dict[str, float] = {}
-        count = min(self.config.round_steps, self.config.steps - self.step)
-        for _ in range(count):
-            if stop():
-                raise Cancelled
-            if ahead.done():
-                ahead.result()  # an error there ends the round here
-            for key, value in self._update().items():
-                totals[key] = totals.get(key, 0.0) + value / count
-        return totals
+    def _updates(self) -> int:
+        return self.config.round_steps
 
     def _update(self) -> dict[str, float]:
         config = self.config
@@ -288,7 +191,6 @@ class Imitation:
         if not torch.isfinite(norm):
             raise FloatingPointError(f"gradients are not finite at step {self.step}")
         self.optimizer.step()
-        self.step += 1
         best = target.gather(1, logits.detach().argmax(1, keepdim=True))[:, 0]
         entropy = -(target * target.clamp_min(1e-9).log()).sum(1).mean()
         return {
@@ -300,96 +202,3 @@ class Imitation:
             "grad_norm": norm.item(),
             "lr": rate,
         }
-
-    def card(self, weights: dict[str, Any]) -> ModelCard:
-        """Return the model card for `weights` at the present step."""
-        card = ModelCard(
-            name=self.config.name,
-            net=self.config.net,
-            net_options=self.config.net_options(),
-            encoder=self.kind.encoder,
-            planes=core.PLANES[self.kind.encoder],
-            view=self.kind.view,
-            boards=sorted({(s.width, s.height) for s in self.scenarios}),
-            rulesets=sorted({s.ruleset for s in self.scenarios}),
-            snakes=sorted({s.snakes for s in self.scenarios}),
-            method=METHOD,
-            step=self.step,
-            parameters=count_parameters(self.model),
-            weights_sha256="",
-            source_commit=source_commit(),
-        )
-        return store.finish_card(card, weights, self.step)
-
-    def checkpoint(self) -> Checkpoint:
-        """Return everything needed to continue bit for bit; valid between rounds."""
-        weights = store.weights_of(self.model)
-        return Checkpoint(
-            card=self.card(weights),
-            weights=weights,
-            optimizer=store.optimizer_arrays(self.optimizer, self.model),
-            replay=self.replay.pack(),
-            config=msgspec.to_builtins(self.config),
-            counters={
-                "started_from": self.started_from,
-                "step": self.step,
-                "round": self.rounds,
-                "seconds": self.seconds,
-                "positions": self.positions,
-            },
-            rng={"batches": store.pack_generator(self.batches), "torch": store.pack_torch_rng()},
-        )
-
-    @classmethod
-    def resume(cls, saved: Checkpoint, *, origin: str) -> "Imitation":
-        """Continue from a checkpoint of this method.
-
-        Raises:
-            CheckpointError: another method's checkpoint, or one that does not fit.
-        """
-        if saved.card.method != METHOD:
-            raise CheckpointError(f"{origin}: trained by {saved.card.method!r}, not by {METHOD!r}")
-        try:
-            run = cls(msgspec.convert(saved.config, ImitationConfig))
-            run.replay.unpack(saved.replay)
-            counters = saved.counters
-            run.started_from = str(counters["started_from"])
-            run.step, run.rounds = int(counters["step"]), int(counters["round"])
-            run.seconds, run.positions = float(counters["seconds"]), int(counters["positions"])
-        except (ValueError, KeyError, TypeError) as error:
-            raise CheckpointError(f"{origin}: {error}") from None
-        run.model.load_state_dict(store.restore_model(saved, origin=origin).state_dict())
-        store.restore_optimizer(run.optimizer, run.model, saved.optimizer, origin=origin)
-        run.batches = store.unpack_generator(saved.rng.get("batches", {}))
-        store.unpack_torch_rng(saved.rng.get("torch", ""))
-        return run
-
-
-def train(
-    run: Imitation,
-    *,
-    log: Callable[[int, dict[str, float]], None],
-    save: Callable[[Checkpoint], object],
-    stop: Callable[[], bool],
-) -> bool:
-    """Train until all updates are made or `stop()` turns true; return whether it finished.
-
-    The state is saved every `checkpoint_seconds`, when stopped, and at the end; a stop gives up
-    the round in progress, so that it takes effect at once. Torch is set to
-    one thread, since the games are played in another one.
-    """
-    torch.set_num_threads(1)
-    saved = time.monotonic()
-    # OpenMP counts threads for each thread that calls it, so the games' thread says it again.
-    with ThreadPoolExecutor(1, "games", torch.set_num_threads, (1,)) as pool:
-        while not run.done and not stop():
-            try:
-                figures = run.round(pool, stop)
-            except Cancelled:
-                break
-            log(run.step, figures)
-            if time.monotonic() - saved > run.config.checkpoint_seconds and not run.done:
-                save(run.checkpoint())
-                saved = time.monotonic()
-    save(run.checkpoint())
-    return run.done

@@ -23,6 +23,8 @@ from snakekit.trainer.checkpoint import CHECKPOINTS, Checkpoint
 
 METRICS = "metrics.jsonl"
 EVENTS = "events.jsonl"
+GATES = ("gate", "promotion")
+"""Kinds of events that tell of a gate."""
 
 
 def source_commit() -> str:
@@ -64,10 +66,14 @@ def write_config(path: Path, config: msgspec.Struct) -> None:
 
 
 def _cut(path: Path, last_step: int) -> None:
-    """Drop the lines of `path` that were written after step `last_step`, and a torn last one."""
+    """Drop the lines of `path` that were written after step `last_step`, and a torn last one.
+
+    A gate at that step belongs to what comes after it, and is played again.
+    """
     if not path.exists():
         return
-    kept = [line for line in read_lines(path) if line["step"] <= last_step]
+    lines = [line for line in read_lines(path) if line["step"] <= last_step]
+    kept = [line for line in lines if line["step"] < last_step or line.get("kind") not in GATES]
     temporary = path.with_suffix(".tmp")
     temporary.write_text("".join(json.dumps(line) + "\n" for line in kept), encoding="utf-8")
     temporary.replace(path)

@@ -21,6 +21,7 @@ from rich.table import Table
 from rich.text import Text
 
 from snakekit.trainer.alarms import Alarms
+from snakekit.trainer.gate import OnGames
 from snakekit.trainer.run import RunFolder
 
 Shown = tuple[str, str, str]
@@ -115,6 +116,15 @@ class Watch:
             self._said.append(line)
         else:
             self._console.print(line, highlight=False, soft_wrap=True)
+
+    def part(self, words: str) -> OnGames:
+        """Return who hears of a part of a round, such as the games of a gate; a bar of its own."""
+        task = self._bars.add_task(words, total=None, visible=False)
+
+        def progress(done: int, total: int) -> None:
+            self._bars.update(task, completed=done, total=total, visible=done < total)
+
+        return progress
 
     def saved(self, path: Path) -> None:
         """Say that a checkpoint has been written."""

@@ -14,7 +14,8 @@ from snakekit.trainer import checkpoint as store
 from snakekit.trainer import cli, imitation
 from snakekit.trainer.checkpoint import CheckpointError
 from snakekit.trainer.generate import Cancelled
-from snakekit.trainer.imitation import Imitation, ImitationConfig, train
+from snakekit.trainer.imitation import Imitation, ImitationConfig
+from snakekit.trainer.rounds import silent, train
 
 CONFIG = ImitationConfig(
     channels=8,
@@ -61,7 +62,7 @@ def test_a_resumed_run_continues_bit_for_bit(tmp_path: Path, pool: ThreadPoolExe
     whole.round(pool)
     store.save(tmp_path / "c", whole.checkpoint())
     torch.rand(5)
-    resumed = Imitation.resume(store.load(tmp_path / "c"), origin="c")
+    resumed = Imitation(CONFIG).restore(store.load(tmp_path / "c"), origin="c")
     assert (resumed.step, resumed.rounds, len(resumed.replay)) == (3, 1, len(whole.replay))
     for _ in range(2):
         first, second = whole.round(pool), resumed.round(pool)
@@ -143,7 +144,7 @@ def test_checkpoints_of_other_methods_are_refused() -> None:
     card = msgspec.structs.replace(saved.card, method="ppo")
     foreign = store.Checkpoint(card=card, weights=saved.weights, config=saved.config)
     with pytest.raises(CheckpointError, match="trained by 'ppo'"):
-        Imitation.resume(foreign, origin="c")
+        Imitation.read_config(foreign, origin="c")
 
 
 def test_train_saves_when_stopped(tmp_path: Path) -> None:
@@ -152,7 +153,8 @@ def test_train_saves_when_stopped(tmp_path: Path) -> None:
     finished = train(
         run,
         log=lambda step, _: rounds.append(step),
-        save=lambda c: store.save(tmp_path / f"step-{c.card.step}", c),
+        say=silent,
+        save=lambda run: store.save(tmp_path / f"step-{run.step}", run.checkpoint()),
         stop=lambda: len(rounds) >= 2,
     )
     assert not finished

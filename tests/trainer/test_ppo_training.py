@@ -12,9 +12,10 @@ from snakekit.trainer import checkpoint as store
 from snakekit.trainer.checkpoint import CheckpointError
 from snakekit.trainer.generate import Cancelled
 from snakekit.trainer.league import FOLDER, League
-from snakekit.trainer.ppo.config import MAY_CHANGE, PpoConfig, changed
+from snakekit.trainer.ppo.config import MAY_CHANGE, PpoConfig
 from snakekit.trainer.ppo.loop import train
 from snakekit.trainer.ppo.training import Ppo
+from snakekit.trainer.session import changed
 
 
 def sha(run: Ppo) -> str:
@@ -193,8 +194,8 @@ def test_the_card_tells_how_it_was_trained() -> None:
 
 def test_what_may_change_is_known() -> None:
     assert set(MAY_CHANGE) <= {field.name for field in msgspec.structs.fields(PpoConfig)}
-    assert changed(TINY, tiny(iterations=99, keep=1)) == []
-    assert changed(TINY, tiny(lr=0.1, gamma=0.5)) == ["gamma", "lr"]
+    assert changed(TINY, tiny(iterations=99, keep=1), MAY_CHANGE) == []
+    assert changed(TINY, tiny(lr=0.1, gamma=0.5), MAY_CHANGE) == ["gamma", "lr"]
 
 
 def test_time_ends_a_run() -> None:

@@ -11,6 +11,9 @@ Text = Annotated[str, Meta(pattern=f"^{PATTERN}$")]
 Share = Annotated[float, Meta(ge=0, le=1)]
 Count = Annotated[int, Meta(ge=1)]
 
+MAY_CHANGE = ("checkpoint_seconds", "keep", "ray_workers", "ray_address")
+"""What a resumed run may have otherwise than before; everything else decides what it learns."""
+
 
 class NashConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Everything that decides what `snakekit train nash` does."""
@@ -76,12 +79,20 @@ class NashConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     gate_level: Annotated[
         float, Meta(ge=0, description="wins per fair share that a new best needs")
     ] = 1.1
+    ray_workers: Annotated[
+        int, Meta(ge=0, le=4096, description="Ray actors that play, 0: this process")
+    ] = 0
+    ray_address: Annotated[
+        str, Meta(pattern="^$|:", description="HOST:PORT of a Ray cluster, empty: start one here")
+    ] = ""
     checkpoint_seconds: Annotated[float, Meta(ge=0, description="time between checkpoints")] = 300.0
     keep: Annotated[int, Meta(ge=1, description="checkpoints kept")] = 2
 
     def __post_init__(self) -> None:
         """Check what no single field shows; raises ValueError."""
         parse_all(self.scenarios)
+        if self.games < self.ray_workers:
+            raise ValueError("games: expected at least one for each of ray_workers")
         if self.attention and self.channels % self.attention:
             raise ValueError(
                 f"attention: expected a divisor of channels {self.channels}, found {self.attention}"

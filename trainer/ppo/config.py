@@ -167,9 +167,3 @@ class PpoConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         if self.symmetry == "canonical":
             options[CANONICAL] = 1
         return options
-
-
-def changed(old: PpoConfig, new: PpoConfig) -> list[str]:
-    """Return the names of fields that differ and must not when a run is resumed."""
-    names = (field.name for field in msgspec.structs.fields(PpoConfig))
-    return [n for n in names if n not in MAY_CHANGE and getattr(old, n) != getattr(new, n)]

@@ -7,7 +7,8 @@ import torch
 
 from snakekit.trainer.generate import Cancelled
 from snakekit.trainer.ppo.learner import Group
-from snakekit.trainer.ppo.training import Ppo, Say
+from snakekit.trainer.ppo.training import Ppo
+from snakekit.trainer.rounds import Say
 
 
 def train(

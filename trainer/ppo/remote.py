@@ -7,7 +7,6 @@ an actor that dies is replaced by a new one that repeats the call, with the same
 
 import itertools
 import os
-import socket
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -16,61 +15,15 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from snakekit.trainer.actors import ActorPool, open_ray, share_of
 from snakekit.trainer.device import set_threads
-from snakekit.trainer.gate import Gate, GateJob, judge, play_job
-from snakekit.trainer.generate import Cancelled
+from snakekit.trainer.gate import GateJob, play_job
 from snakekit.trainer.league import League, Weights
 from snakekit.trainer.model import Net
 from snakekit.trainer.ppo.config import PpoConfig
 from snakekit.trainer.ppo.loss import Batch
 from snakekit.trainer.ppo.rollout import Place, Rollout, Worker
-from snakekit.trainer.ppo.workers import Places, net_player, share_of
-
-_ASKED_S = 0.2
-_TRIES = 8
-_REACH_S = 5.0
-
-
-class RayMissing(ValueError):
-    """Ray is not installed, or no cluster answers."""
-
-
-def open_ray(address: str, cpus: int) -> Any:
-    """Return the module `ray`, connected to the cluster at `address` or to one started here.
-
-    Raises:
-        RayMissing: the package is not installed, or nothing answers there.
-    """
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    try:
-        import ray
-    except ImportError:
-        raise RayMissing(
-            "ray_workers and learners need Ray; run: pip install 'snakekit[distributed]'"
-        ) from None
-    if ray.is_initialized():
-        return ray
-    if address:
-        _reach(address)
-    quiet = {"log_to_driver": False, "logging_level": "ERROR"}
-    try:
-        if address:
-            ray.init(address=address, **quiet)
-        else:
-            ray.init(num_cpus=cpus, include_dashboard=False, _node_ip_address="127.0.0.1", **quiet)
-    except (ConnectionError, RuntimeError, ValueError) as error:
-        line = str(error).splitlines()[0]
-        raise RayMissing(f"ray_address: no Ray cluster at {address!r}: {line}") from None
-    return ray
-
-
-def _reach(address: str) -> None:
-    """Raise RayMissing unless something listens there; Ray itself would try for minutes."""
-    host, _, port = address.rpartition(":")
-    try:
-        socket.create_connection((host, int(port)), timeout=_REACH_S).close()
-    except (OSError, ValueError) as error:
-        raise RayMissing(f"ray_address: no Ray cluster at {address!r}: {error}") from None
+from snakekit.trainer.ppo.workers import Places, net_player
 
 
 def packed(batch: Batch) -> dict[str, Any]:
@@ -126,67 +79,20 @@ class RayWorkers:
         Raises:
             RayMissing: see `open_ray`.
         """
-        self.config, self.count = config, config.ray_workers
-        self._ray = open_ray(config.ray_address, config.ray_workers + config.learners)
+        self.count = config.ray_workers
         self._device = torch.device(config.device)
+        ray = open_ray(config.ray_address, config.ray_workers + config.learners)
         # max_restarts stays 0: a new actor is made here, as only here its place is known.
-        self._make = self._ray.remote(num_cpus=1)(Actor).remote
-        self._rank = rank
-        self._actors = [self._new(index) for index in range(self.count)]
-        self._pool: dict[int, Any] = {}
+        actor = ray.remote(num_cpus=1)(Actor)
 
-    def _new(self, index: int) -> Any:
-        envs = share_of(self.config.envs, self.count, index)
-        return self._make(self.config, self._rank * self.count + index, envs)
+        def make(index: int) -> Any:
+            envs = share_of(config.envs, config.ray_workers, index)
+            return actor.remote(config, rank * config.ray_workers + index, envs)
 
-    def processes(self) -> list[int]:
-        """Return the actors' process ids."""
-        return list(self._ray.get([actor.process.remote() for actor in self._actors]))
-
-    def _stored(self, league: League) -> dict[int, Any]:
-        """Return references to all weights of `league`; those it dropped are let go."""
-        self._pool = {
-            number: self._pool.get(number) or self._ray.put(weights)
-            for number, weights in league.weights.items()
-        }
-        return self._pool
-
-    def _ask(
-        self, calls: Sequence[Callable[[Any], Any]], stop: Callable[[], bool], *, fixed: bool
-    ) -> list[Any]:
-        """Return the answers to `calls`, each a function of an actor that starts a task.
-
-        Call `i` goes to actor `i` if `fixed`, otherwise to whoever is free. A call whose actor
-        died is made again with a new one.
-        """
-        answers: list[Any] = [None] * len(calls)
-        waiting = list(range(len(calls)))
-        running: dict[Any, tuple[int, int]] = {}
-        tries = [0] * len(calls)
-        free = list(range(self.count))
-        while waiting or running:
-            while waiting and free:
-                index = waiting.pop(0)
-                actor = index if fixed else free[0]
-                free.remove(actor)
-                running[calls[index](self._actors[actor])] = (index, actor)
-            done, _ = self._ray.wait(list(running), timeout=_ASKED_S)
-            if stop():
-                for task in running:
-                    self._ray.cancel(task)
-                raise Cancelled
-            for task in done:
-                index, actor = running.pop(task)
-                free.append(actor)
-                try:
-                    answers[index] = self._ray.get(task)
-                except self._ray.exceptions.RayActorError:
-                    tries[index] += 1
-                    if tries[index] == _TRIES:
-                        raise
-                    self._actors[actor] = self._new(actor)
-                    waiting.insert(0, index)
-        return answers
+        self._pool = ActorPool(ray, make, self.count)
+        self.gate = self._pool.gate
+        self.processes = self._pool.processes
+        self.close = self._pool.close
 
     def collect(
         self,
@@ -197,37 +103,14 @@ class RayWorkers:
         stop: Callable[[], bool],
     ) -> list[Rollout]:
         """See `Workers`."""
-        shared, bare = self._ray.put(weights), league.bare()
-        pool = self._stored(league)
+        shared, bare = self._pool.put(weights), league.bare()
+        stored = self._pool.league(league)
 
         def call(place: Place | None) -> Callable[[Any], Any]:
-            return lambda actor: actor.collect.remote(shared, bare, pool, iteration, place)
+            return lambda actor: actor.collect.remote(shared, bare, stored, iteration, place)
 
-        found = self._ask([call(place) for place in places], stop, fixed=True)
+        found = self._pool.ask([call(place) for place in places], stop, fixed=True)
         return [Rollout(unpacked(batch, self._device), *rest) for batch, *rest in found]
-
-    def gate(
-        self,
-        jobs: Sequence[GateJob],
-        candidate: Weights,
-        league: League,
-        needed: float,
-        stop: Callable[[], bool],
-    ) -> Gate:
-        """See `Workers`."""
-        shared, pool = self._ray.put(candidate), self._stored(league)
-        rivals = [pool[entry.number] for entry in league.drawn]
-
-        def call(job: GateJob) -> Callable[[Any], Any]:
-            return lambda actor: actor.gate.remote(job, shared, rivals)
-
-        return judge(jobs, self._ask([call(job) for job in jobs], stop, fixed=False), needed)
-
-    def close(self) -> None:
-        """End the actors."""
-        for actor in self._actors:
-            self._ray.kill(actor)
-        self._actors = []
 
 
 class TorchGroup:

@@ -12,6 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -20,29 +21,26 @@ import torch
 from numpy.typing import NDArray
 
 from snakekit import core
-from snakekit.runtime.contract import ModelCard
 from snakekit.trainer import checkpoint as store
+from snakekit.trainer.card import check_net, make_card, take_over
 from snakekit.trainer.checkpoint import Checkpoint, CheckpointError
 from snakekit.trainer.contest import BUILTIN, contest
 from snakekit.trainer.device import open_device, set_threads
-from snakekit.trainer.gate import Gate, gate_jobs
+from snakekit.trainer.gate import Gate, OnGames, gate_jobs, nothing
 from snakekit.trainer.generate import Cancelled
 from snakekit.trainer.league import FOLDER, League, Weights
-from snakekit.trainer.model import build, count_parameters, kind_of
+from snakekit.trainer.model import build
 from snakekit.trainer.ppo.config import PpoConfig
 from snakekit.trainer.ppo.figures import happened, measured
 from snakekit.trainer.ppo.learner import Alone, Group, Learner
 from snakekit.trainer.ppo.loss import Batch
 from snakekit.trainer.ppo.rollout import Place, Rollout
 from snakekit.trainer.ppo.workers import LocalWorkers, Places, Workers, net_player
-from snakekit.trainer.run import source_commit
+from snakekit.trainer.rounds import Say, silent
 
 METHOD = "PPO self-play in a league"
 _GATES = 24
 _ACTING, _PLACE = "acting/", "place/"
-
-Say = Callable[[int, str, str], None]
-"""Hears (iteration, words, kind) of what happens between rounds."""
 
 
 def joined(batches: list[Batch]) -> Batch:
@@ -77,7 +75,6 @@ class Ppo:
             DeviceError: the device is not here.
         """
         self.config = config
-        self.kind = kind_of(config.net)
         self.group = group or Alone()
         self.device = open_device(config.device, config.precision, compiled=config.compile)
         self.threads = set_threads(config.torch_threads)
@@ -85,9 +82,7 @@ class Ppo:
         model = build(config.net, config.net_options())
         self.started_from = ""
         if start is not None:
-            self._check(start.card, "start")
-            model.load_state_dict(store.restore_model(start, origin="start").state_dict())
-            self.started_from = start.card.weights_sha256
+            self.started_from = take_over(model, start, config.net, config.net_options())
         self.learner = Learner(config, model, self.device, self.group)
         self.workers = workers or LocalWorkers(config, self.group.rank)
         self.league = League(config.league, self.weights())
@@ -97,18 +92,9 @@ class Ppo:
         self.decisions = 0
         self.seconds = 0.0
         self.last_gate: Gate | None = None
+        self.gate_progress: OnGames = nothing
         self._thread: ThreadPoolExecutor | None = None
         self._ahead: Future[list[Rollout]] | None = None
-
-    def _check(self, card: ModelCard, origin: str) -> None:
-        """Raise CheckpointError if a model is of another net or encoder than this run's."""
-        wanted = (self.config.net, self.config.net_options())
-        if (card.net, card.net_options) != wanted:
-            raise CheckpointError(f"{origin}: net {card.net} {card.net_options}, not this run's")
-        if card.encoder != self.kind.encoder:
-            raise CheckpointError(
-                f"{origin}: encoder version {card.encoder}, not this run's {self.kind.encoder}"
-            )
 
     def weights(self) -> Weights:
         """Return a copy of the learner's weights."""
@@ -120,7 +106,7 @@ class Ppo:
         return self.iteration >= self.config.iterations
 
     def iterate(
-        self, stop: Callable[[], bool] = lambda: False, say: Say = lambda i, words, kind: None
+        self, stop: Callable[[], bool] = lambda: False, say: Say = silent
     ) -> dict[str, float]:
         """Make one iteration and return its figures.
 
@@ -213,7 +199,7 @@ class Ppo:
                 max_turns=config.max_turns,
             )
             self.last_gate = self.workers.gate(
-                jobs, self.weights(), self.league, config.gate_level, stop
+                jobs, self.weights(), self.league, config.gate_level, stop, self.gate_progress
             )
             passed += float(self.last_gate.passed)
         if float(self.group.total(passed)) > 0:
@@ -265,46 +251,34 @@ class Ppo:
             found[key] = float((played.results == 1).mean())
         return found
 
-    def card(self, weights: Weights) -> ModelCard:
-        """Return the model card for `weights` at the present step."""
-        games = self.config.games
-        card = ModelCard(
-            name=self.config.name,
-            net=self.config.net,
-            net_options=self.config.net_options(),
-            encoder=self.kind.encoder,
-            planes=core.PLANES[self.kind.encoder],
-            view=self.kind.view,
-            boards=sorted({(s.width, s.height) for s in games}),
-            rulesets=sorted({s.ruleset for s in games}),
-            snakes=sorted({s.snakes for s in games}),
-            method=METHOD,
-            step=self.learner.updates,
-            parameters=count_parameters(self.learner.model),
-            weights_sha256="",
-            source_commit=source_commit(),
-        )
-        return store.finish_card(card, weights, self.learner.updates)
-
     def checkpoint(self) -> Checkpoint:
         """Return everything needed to continue bit for bit; valid between iterations.
 
         The league's weights are named in it, not contained: `League.save` writes them.
         """
-        weights = self.weights()
+        config, weights = self.config, self.weights()
         arrays: dict[str, NDArray[Any]] = {}
         for rank, places in enumerate(self.group.gather(self.places)):
             for index, place in enumerate(places):
                 packed = {} if place is None else place.pack()
                 arrays |= {f"{_PLACE}{rank}/{index}/{k}": v for k, v in packed.items()}
-        if self.config.overlap:
+        if config.overlap:
             arrays |= {_ACTING + name: value for name, value in self.acting.items()}
         return Checkpoint(
-            card=self.card(weights),
+            card=make_card(
+                self.learner.model,
+                weights,
+                name=config.name,
+                net=config.net,
+                net_options=config.net_options(),
+                scenarios=config.games,
+                method=METHOD,
+                step=self.learner.updates,
+            ),
             weights=weights,
             optimizer=store.optimizer_arrays(self.learner.optimizer, self.learner.model),
             replay=arrays,
-            config=msgspec.to_builtins(self.config),
+            config=msgspec.to_builtins(config),
             counters={
                 "started_from": self.started_from,
                 "iteration": self.iteration,
@@ -323,7 +297,7 @@ class Ppo:
         Raises:
             CheckpointError: what is in it does not fit.
         """
-        self._check(saved.card, origin)
+        check_net(saved.card, self.config.net, self.config.net_options(), origin=origin)
         model = store.restore_model(saved, origin=origin)
         self.learner.model.load_state_dict(model.state_dict())
         store.restore_optimizer(
@@ -346,6 +320,10 @@ class Ppo:
         start = f"{_PLACE}{self.group.rank}/{index}/"
         found = {k.removeprefix(start): v for k, v in saved.replay.items() if k.startswith(start)}
         return Place.unpack(found) if found else None
+
+    def save_beside(self, folder: Path) -> None:
+        """Write the league's weights."""
+        self.league.save(folder)
 
     def close(self) -> None:
         """End threads and workers."""

@@ -3,11 +3,9 @@
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-import numpy as np
-
 from snakekit.trainer.contest import Chooser, best_move
 from snakekit.trainer.device import Forward, open_device
-from snakekit.trainer.gate import Gate, GateJob, run_gate
+from snakekit.trainer.gate import Gate, GateJob, OnGames, nothing, run_gate
 from snakekit.trainer.league import League, Weights
 from snakekit.trainer.model import build, kind_of
 from snakekit.trainer.ppo.config import PpoConfig
@@ -38,6 +36,7 @@ class Workers(Protocol):
         league: League,
         needed: float,
         stop: Callable[[], bool],
+        progress: OnGames = nothing,
     ) -> Gate:
         """Play the candidate against all that the league draws from, the current best last."""
 
@@ -54,11 +53,6 @@ def net_player(config: PpoConfig, weights: Weights) -> Chooser:
     )
     net.load(weights)
     return best_move(lambda obs: net(obs)[0], kind_of(config.net).encoder)
-
-
-def share_of(total: int, count: int, index: int) -> int:
-    """Return the part of `total` games that worker `index` of `count` has."""
-    return len(np.array_split(np.arange(total), count)[index])
 
 
 class LocalWorkers:
@@ -90,10 +84,12 @@ class LocalWorkers:
         league: League,
         needed: float,
         stop: Callable[[], bool],
+        progress: OnGames = nothing,
     ) -> Gate:
         """See `Workers`."""
         rivals = [net_player(self.config, league.weights[e.number]) for e in league.drawn]
-        return run_gate(jobs, net_player(self.config, candidate), rivals, needed, stop=stop)
+        player = net_player(self.config, candidate)
+        return run_gate(jobs, player, rivals, needed, stop=stop, progress=progress)
 
     def close(self) -> None:
         """Nothing is held that does not end with this object."""

@@ -55,7 +55,7 @@ def test_equal_seeds_give_equal_weights_and_resuming_changes_nothing(tmp_path):
     rounds(whole, 3)
     rounds(first, 1)
     store.save(tmp_path / "saved", first.checkpoint())
-    second = Nash.resume(store.load(tmp_path / "saved"), origin="saved")
+    second = Nash(CONFIG).restore(store.load(tmp_path / "saved"), origin="saved")
     rounds(second, 2)
     assert weights(whole) == weights(second) != weights(first)
     assert whole.positions == second.positions
@@ -107,7 +107,7 @@ def test_the_command_trains_reports_and_resumes(tmp_path, capsys):
     assert (run / "report.html").read_text(encoding="utf-8").count("<figure") >= 4
     lines = read_lines(run / "metrics.jsonl")
     assert lines[-1]["step"] == 12
-    assert any("level" in line for line in lines)
+    assert any("gate_level" in line for line in lines)
     assert store.latest(run).name == "step-000000012"
     assert main(["train", "nash", "--run", str(run), "--resume"]) == 0
     play = ["train", "evaluate", str(run), "--scenarios", "5x5x2", "--games", "4"]
@@ -117,7 +117,7 @@ def test_the_command_trains_reports_and_resumes(tmp_path, capsys):
     assert "equilibrium" in capsys.readouterr().out
     capsys.readouterr()
     assert main(["train", "nash", "--run", str(run), "--resume", "--steps", "9"]) == 2
-    assert "--steps: a resumed run keeps its options" in capsys.readouterr().err
+    assert "steps: the run has 12, not 9" in capsys.readouterr().err
     assert main(["train", "nash", "--resume"]) == 2
     assert "needs --run" in capsys.readouterr().err
     assert main(["train", "nash", "--run", str(run), "--scenarios", "5x5"]) == 2

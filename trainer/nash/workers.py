@@ -1,0 +1,246 @@
+"""Who plays: the worker of this process. `remote.py` has the same interface on many machines."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from snakekit.trainer.actors import share_of
+from snakekit.trainer.contest import Chooser
+from snakekit.trainer.gate import Gate, GateJob, OnGames, nothing, run_gate
+from snakekit.trainer.league import League, Weights
+from snakekit.trainer.model import ALL_SEAT, Net, build
+from snakekit.trainer.nash.config import NashConfig
+from snakekit.trainer.nash.examples import Examples
+from snakekit.trainer.nash.learner import blended, evaluator
+from snakekit.trainer.nash.players import equilibrium
+from snakekit.trainer.nash.selfplay import Recipe, play
+from snakekit.trainer.nash.snakes import SnakeTable, area_opinion
+from snakekit.trainer.scenario import draw, parse_all
+
+GATE_ITERATIONS = 64
+_NOWHERE = -1
+_SUMS = ("positions", "games_finished", "cut_games")
+"""Figures that are counts; the others are means over positions."""
+
+Arrays = dict[str, NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a worker's games are: enough to repeat everything that follows."""
+
+    number: int
+    """The next round."""
+    tables: tuple[Arrays, ...]
+    """What each kind of game packed."""
+
+    def pack(self) -> Arrays:
+        """Return everything as named arrays, for a checkpoint."""
+        parts = {f"{i}/{n}": a for i, table in enumerate(self.tables) for n, a in table.items()}
+        return {"number": np.array([self.number]), **parts}
+
+    @classmethod
+    def unpack(cls, arrays: Mapping[str, NDArray[Any]], tables: int) -> "Place":
+        """Return what `pack` packed; raises KeyError for a missing array."""
+        parts: list[Arrays] = [{} for _ in range(tables)]
+        for key, array in arrays.items():
+            index, slash, name = key.partition("/")
+            if slash:
+                parts[int(index)][name] = array
+        return cls(int(arrays["number"][0]), tuple(parts))
+
+
+Places = list[Place | None]
+
+
+@dataclass(frozen=True)
+class Played:
+    """What a worker brings back."""
+
+    examples: Examples
+    figures: dict[str, float]
+    place: Place
+
+
+class Workers(Protocol):
+    """A fixed number of workers that play rounds and gates."""
+
+    count: int
+
+    def collect(
+        self,
+        weights: Weights,
+        share: float,
+        number: int,
+        places: Places,
+        stop: Callable[[], bool],
+    ) -> list[Played]:
+        """Play a round with every worker from its place on; see `Worker.collect`."""
+
+    def gate(
+        self,
+        jobs: Sequence[GateJob],
+        candidate: Weights,
+        league: League,
+        needed: float,
+        stop: Callable[[], bool],
+        progress: OnGames = nothing,
+    ) -> Gate:
+        """Play the candidate against all that the league draws from, the current best last."""
+
+    def close(self) -> None:
+        """Let go of processes and memory."""
+
+
+def net_of(config: NashConfig, weights: Weights) -> Net:
+    """Return the net with `weights`, ready to answer."""
+    net = build(ALL_SEAT, config.net_options())
+    net.load_state_dict({name: torch.from_numpy(np.array(a)) for name, a in weights.items()})
+    return net.eval()
+
+
+def net_player(config: NashConfig, weights: Weights) -> Chooser:
+    """Return the player of a gate: the likeliest move of one turn's equilibrium."""
+    return equilibrium(net_of(config, weights), config.slots, iterations=GATE_ITERATIONS)
+
+
+def combined(parts: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """Return the figures of several workers as one's: sums of counts, means over positions."""
+    total = sum(part["positions"] for part in parts)
+    out: dict[str, float] = {}
+    for part in parts:
+        for key, value in part.items():
+            weight = 1.0 if key in _SUMS else part["positions"] / max(total, 1)
+            out[key] = out.get(key, 0.0) + weight * value
+    return out
+
+
+class Worker:
+    """Some games of each kind and the net that judges them; one thread at a time."""
+
+    def __init__(self, config: NashConfig, index: int = 0, count: int = 1) -> None:
+        """Start the games of worker `index` of `count`."""
+        self.config, self.index, self.count = config, index, count
+        self.scenarios = parse_all(config.scenarios)
+        self.net = build(ALL_SEAT, config.net_options()).eval()
+        self.tables = [
+            SnakeTable(
+                scenario,
+                share_of(config.games, count, index),
+                config.slots,
+                seed=config.seed * 1000 + number + 1_000_003 * index,
+                max_turns=config.max_turns,
+                draw_worth=config.draw_worth,
+            )
+            for number, scenario in enumerate(self.scenarios)
+        ]
+        self.number = 0
+        self._beginning = self.place()
+
+    def place(self) -> Place:
+        """Return where the games are."""
+        return Place(self.number, tuple(table.pack() for table in self.tables))
+
+    def put(self, place: Place) -> None:
+        """Go back to `place`; raises ValueError if it is of other games."""
+        for table, arrays in zip(self.tables, place.tables, strict=True):
+            table.unpack(arrays)
+        self.number = place.number
+
+    def recipe(self, number: int) -> Recipe:
+        """Return how to play in round `number`; the first ones learn from outcomes."""
+        config = self.config
+        usual = Recipe(
+            turns=config.turns,
+            iterations=config.iterations,
+            explore=config.explore,
+            opening_explore=config.opening_explore,
+            opening_turns=config.opening_turns,
+            trust=config.trust,
+            discount=config.discount,
+        )
+        if number >= config.pretrain:
+            return usual
+        # Whole games without exploration, which would cut them off from their outcomes; play on
+        # the values of an untrained net is random enough.
+        return replace(
+            usual, turns=config.pretrain_turns, explore=0.0, opening_explore=0.0, trust=1.0
+        )
+
+    def collect(
+        self,
+        weights: Weights,
+        share: float,
+        number: int,
+        place: Place | None,
+        stop: Callable[[], bool] = lambda: False,
+    ) -> Played:
+        """Play round `number` of one kind of game.
+
+        Args:
+            weights: of the value net.
+            share: of the plain judgement by area, see `NashConfig.area`.
+            number: of the round.
+            place: where the last round ended, or None to begin new games.
+            stop: asked every turn.
+
+        Raises:
+            Cancelled: `stop()` was true; the next call begins at its `place` all the same.
+        """
+        place = place or self._beginning
+        if place.number != self.number or place is self._beginning:
+            self.put(place)
+        self.number = _NOWHERE
+        self.net.load_state_dict({n: torch.from_numpy(np.array(a)) for n, a in weights.items()})
+        drawn = draw(
+            self.scenarios, self.count, np.random.default_rng([self.config.seed, 4, number])
+        )
+        table = self.tables[self.scenarios.index(drawn[self.index])]
+        judge = blended(evaluator(self.net), area_opinion, share)
+        generator = np.random.default_rng([self.config.seed, 3, number, self.index])
+        examples, figures = play(table, judge, self.recipe(number), generator, stop)
+        self.number = number + 1
+        return Played(examples, figures, self.place())
+
+
+class LocalWorkers:
+    """One worker, in the calling thread."""
+
+    count = 1
+
+    def __init__(self, config: NashConfig) -> None:
+        """Start all games."""
+        self.config = config
+        self._worker = Worker(config)
+
+    def collect(
+        self,
+        weights: Weights,
+        share: float,
+        number: int,
+        places: Places,
+        stop: Callable[[], bool],
+    ) -> list[Played]:
+        """See `Workers`."""
+        return [self._worker.collect(weights, share, number, places[0], stop)]
+
+    def gate(
+        self,
+        jobs: Sequence[GateJob],
+        candidate: Weights,
+        league: League,
+        needed: float,
+        stop: Callable[[], bool],
+        progress: OnGames = nothing,
+    ) -> Gate:
+        """See `Workers`."""
+        rivals = [net_player(self.config, league.weights[e.number]) for e in league.drawn]
+        player = net_player(self.config, candidate)
+        return run_gate(jobs, player, rivals, needed, stop=stop, progress=progress)
+
+    def close(self) -> None:
+        """Nothing is held that does not end with this object."""
