@@ -1,3 +1,5 @@
+#include "bind_nash.h"
+
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
@@ -10,22 +12,15 @@
 #include "bind.h"
 #include "nash/stage.h"
 
-namespace py = pybind11;
-
 namespace snakekit {
 
 namespace {
 
-using Floats = py::array_t<float, py::array::c_style | py::array::forcecast>;
 using Doubles = py::array_t<double, py::array::c_style | py::array::forcecast>;
-using Plans = py::array_t<std::int8_t, py::array::c_style | py::array::forcecast>;
-using Bytes = py::array_t<std::uint8_t>;
-using Array = py::array_t<float>;
 using Boards = std::vector<const Board*>;
 using Solved = py::typing::Tuple<py::typing::List<Array>, Array, float>;
 using ManySolved = py::typing::Tuple<Array, Array, Array>;
 using GamesSolved = py::typing::Tuple<Array, Array, Array, Array>;
-using LinesValued = py::typing::Tuple<Array, Array>;
 using ZeroSum = py::typing::Tuple<py::array_t<double>, py::array_t<double>, double>;
 
 Method method_named(const std::string& name) {
@@ -40,12 +35,6 @@ RegretOptions options_of(int iterations, const std::string& method, bool linear,
                          std::uint64_t seed) {
   if (iterations < 1) throw py::value_error("iterations: expected at least 1");
   return {iterations, method_named(method), linear, optimistic, seed};
-}
-
-void check_slots(int slots) {
-  if (slots < 2 || slots > kMaxSlots)
-    throw py::value_error("slots: expected 2 to " + std::to_string(kMaxSlots) + ", found " +
-                          std::to_string(slots));
 }
 
 template <class Numbers>
@@ -154,23 +143,6 @@ ZeroSum zero_sum(const Doubles& matrix) {
   return ZeroSum(py::make_tuple(row, col, value));
 }
 
-const float* outcomes_of(const LeafSet& leaves, const Floats& outcomes) {
-  if (outcomes.ndim() != 2 || outcomes.shape(0) != leaves.leaves() ||
-      outcomes.shape(1) != leaves.slots() + 1)
-    throw py::value_error("outcomes: expected float32 [" + std::to_string(leaves.leaves()) + ", " +
-                          std::to_string(leaves.slots() + 1) + "]");
-  return outcomes.data();
-}
-
-Bytes encoded(const LeafSet& leaves, int n, auto&& write) {
-  Bytes out({static_cast<py::ssize_t>(n), static_cast<py::ssize_t>(v3_planes(leaves.slots())),
-             static_cast<py::ssize_t>(leaves.height()), static_cast<py::ssize_t>(leaves.width())});
-  auto* data = out.mutable_data();
-  const py::gil_scoped_release nogil;
-  write(data);
-  return out;
-}
-
 void check_boards(const Boards& boards) {
   for (const Board* board : boards) {
     if (board == nullptr) throw py::type_error("boards: None is not a State");
@@ -196,7 +168,7 @@ std::unique_ptr<StageGames> stage_games(const Boards& boards, int slots, int lim
 GamesSolved solve_games(StageGames& games, const Floats& outcomes, int iterations,
                         const std::string& method, bool logits, float draw_worth,
                         std::uint64_t seed) {
-  if (!(draw_worth >= 0 && draw_worth <= 1)) throw py::value_error("draw_worth: expected 0 to 1");
+  check_share(draw_worth, "draw_worth");
   const float* given = outcomes_of(games.leaves(), outcomes);
   const RegretOptions options = options_of(iterations, method, true, true, seed);
   const py::ssize_t n = games.games();
@@ -212,36 +184,6 @@ GamesSolved solve_games(StageGames& games, const Floats& outcomes, int iteration
     games.solve(given, logits, draw_worth, options, out);
   }
   return GamesSolved(py::make_tuple(policy, outcome, value, gap));
-}
-
-LinesValued plan_values(PlanLines& plans, const Floats& outcomes, bool logits) {
-  LeafSet& leaves = plans.leaves();
-  leaves.read(outcomes_of(leaves, outcomes), logits, 1);
-  const py::ssize_t n = leaves.lines();
-  const py::ssize_t slots = leaves.slots();
-  py::array_t<float> outcome({n, slots + 1});
-  py::array_t<float> value({n, slots});
-  if (n > 0) {
-    std::copy_n(leaves.outcome(0), n * (slots + 1), outcome.mutable_data());
-    std::copy_n(leaves.utility(0), n * slots, value.mutable_data());
-  }
-  return LinesValued(py::make_tuple(outcome, value));
-}
-
-std::unique_ptr<PlanLines> plan_lines(const Board& board, const Plans& plans, int slots) {
-  check_slots(slots);
-  const int living = board.visit([](const auto& s) { return s.living(); });
-  if (plans.ndim() != 3 || plans.shape(1) != living || plans.shape(2) < 1)
-    throw py::value_error("plans: expected int8 [lines, living seats, turns]");
-  for (py::ssize_t i = 0; i < plans.size(); ++i) {
-    if (plans.data()[i] < 0 || plans.data()[i] >= kMoves)
-      throw py::value_error("plans: a move is 0 to 3");
-  }
-  const auto* p = plans.data();
-  auto lines = std::make_unique<PlanLines>(slots);
-  const py::gil_scoped_release nogil;
-  lines->load(board, p, static_cast<int>(plans.shape(0)), static_cast<int>(plans.shape(2)));
-  return lines;
 }
 
 void bind_solvers(py::module_& m) {
@@ -324,24 +266,6 @@ void bind_stages(py::module_& m) {
           },
           py::arg("limit") = kFullInformation,
           "The games of the open successors, one each, in their order.");
-
-  py::class_<PlanLines>(m, "PlanLines",
-                        "Boards after several turns of planned moves: int8 [lines, living seats, "
-                        "turns]. A line ends early with its game.")
-      .def(py::init(&plan_lines), py::arg("board"), py::arg("plans"), py::kw_only(),
-           py::arg("slots"))
-      .def_property_readonly("leaves", [](PlanLines& p) { return p.leaves().leaves(); })
-      .def_property_readonly("lines", [](PlanLines& p) { return p.leaves().lines(); })
-      .def(
-          "encode",
-          [](PlanLines& p) {
-            return encoded(p.leaves(), p.leaves().leaves(),
-                           [&](auto* out) { p.leaves().encode(out); });
-          },
-          "Observations v3 of the open ends: uint8 [leaves, planes, rows, cols].")
-      .def("values", &plan_values, py::arg("outcomes"), py::kw_only(), py::arg("logits") = true,
-           "Outcome [lines, slots + 1] and utility [lines, slots] of every line, over the slots of "
-           "the first board.");
 }
 
 Bytes encode_all(const Boards& boards, int slots) {
@@ -395,6 +319,7 @@ void bind_nash(py::module_& m) {
         "0. The first planes are common to all; each slot then has a block of its own.");
   bind_solvers(m);
   bind_stages(m);
+  bind_plans(m);
 }
 
 }  // namespace snakekit

@@ -1,7 +1,11 @@
-"""Battlesnake with plans as actions: a seat's moves of the next few turns, judged at their end."""
+"""Battlesnake with plans as actions: a seat's moves of the next few turns, judged at their end.
+
+Nobody follows a plan into certain death: what came to stand in the way is avoided by the reflex
+move. Without that an equilibrium over plans is full of victories over snakes that do not look.
+"""
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,134 +13,135 @@ from numpy.typing import NDArray
 from snakekit import core
 from snakekit.runtime.backends import Backend
 from snakekit.runtime.contract import ModelCard
-from snakekit.runtime.oracle import DoubleOracle, Floats, Found, OracleRules, Plays
+from snakekit.runtime.oracle import (
+    DoubleOracle,
+    Floats,
+    Found,
+    OracleRules,
+    Plays,
+    Rows,
+    search_together,
+)
 
 CHUNK = 64
 WINDOW = 2
 """Most turns of a plan that a local modification draws anew."""
 
-Outcomes = Callable[[NDArray[np.uint8]], Floats]
-"""Maps observations v3 to outcome logits `[N, slots + 1]`."""
-Answers = Callable[[NDArray[np.uint8]], tuple[Floats, Floats]]
-"""Maps observations v3 to policy logits `[N, slots, 4]` and outcome logits."""
-
 
 class PlanGame:
     """The plans of one board's living seats; see `Payoffs`. Seats are slots here."""
 
-    def __init__(self, state: core.State, slots: int, turns: int, outcomes: Outcomes) -> None:
-        """Play `turns` turns from `state` and ask `outcomes` about the boards reached."""
+    def __init__(
+        self, state: core.State, slots: int, turns: int, *, draw_worth: float = 1.0
+    ) -> None:
+        """Play `turns` turns from `state`; the model has `slots` slots."""
         self.state, self.turns = state, turns
-        self.living = state.living()
-        self.seats = len(self.living)
-        self._slots, self._outcomes = slots, outcomes
-        self._endless = _endless(state)
-        self.expected: NDArray[np.int8] | None = None
-        """What the others are thought to do while a plan is made legal, `[seats, turns]`."""
+        self.seats = len(state.living())
+        self._slots, self._draw_worth = slots, draw_worth
+        self._lines: core.PlanLines | None = None
 
-    def utility(self, joint: NDArray[np.int8]) -> Floats:
+    def expand(self, joint: Plays) -> Rows:
         """See `Payoffs`."""
-        lines = core.PlanLines(self.state, joint, slots=self._slots)
-        found = lines.values(self._outcomes(lines.encode()))[1]
-        return found[:, : self.seats]
+        self._lines = core.PlanLines(self.state, joint, slots=self._slots, reflexes=True)
+        return self._lines.encode()
+
+    def values(self, outcomes: Floats) -> tuple[Floats, Floats]:
+        """See `Payoffs`."""
+        if self._lines is None:
+            raise RuntimeError("values come after expand")
+        outcome, utility = self._lines.values(outcomes, draw_worth=self._draw_worth)
+        return outcome[:, [*range(self.seats), -1]], utility[:, : self.seats]
 
     def sample(self, seat: int, count: int, generator: np.random.Generator) -> Plays:
         """See `Payoffs`: random moves that are not certain death."""
         free = np.full((count, self.turns), -1, np.int8)
-        return self._legal(seat, free, generator)
+        return self._completed(seat, free, None, generator)
 
-    def modify(self, seat: int, plays: Plays, generator: np.random.Generator) -> Plays:
-        """See `Payoffs`: one or two turns are drawn anew, what follows is kept if legal."""
-        changed = plays.copy()
-        for row in changed:
-            width = 1 + int(generator.integers(min(WINDOW, self.turns)))
-            first = int(generator.integers(self.turns - width + 1))
-            row[first : first + width] = -1
-        return self._legal(seat, changed, generator)
+    def modify(
+        self, seat: int, plays: Plays, expected: Plays, generator: np.random.Generator
+    ) -> Plays:
+        """See `Payoffs`: one or two turns are drawn anew, what follows is kept if legal.
 
-    def _legal(self, seat: int, plays: Plays, generator: np.random.Generator) -> Plays:
-        """Replace moves that are -1 or certain death by random ones that are not.
-
-        The others make their expected moves, or the reflex's; the board goes on without them.
+        With plans of one turn there is nothing to be near to: all moves are returned.
         """
-        out = plays.copy()
-        own = self.living[seat]
-        for row in out:
-            board = self._endless.copy()
-            for turn in range(self.turns):
-                if not board.alive(own):
-                    row[turn:] = np.maximum(row[turn:], 0)
-                    break
-                mask = board.safe_mask(own) or board.legal_mask(own) or 1
-                if row[turn] < 0 or not mask >> int(row[turn]) & 1:
-                    free = [m for m in range(4) if mask >> m & 1]
-                    row[turn] = free[int(generator.integers(len(free)))]
-                moves = [-1] * board.num_snakes
-                for slot, other in enumerate(self.living):
-                    if self.expected is not None:
-                        moves[other] = int(self.expected[slot, turn])
-                    elif board.alive(other):
-                        moves[other] = core.reflex_move(board, other)
-                moves[own] = int(row[turn])
-                board.step(moves)
-        return out
+        if self.turns == 1:
+            every = np.arange(len(core.MOVES), dtype=np.int8)[:, None]
+            return self._completed(seat, every, expected, generator)
+        changed = plays.copy()
+        width = 1 + generator.integers(min(WINDOW, self.turns), size=len(plays))
+        first = generator.integers(self.turns - width + 1)
+        turn = np.arange(self.turns)
+        changed[(turn >= first[:, None]) & (turn < (first + width)[:, None])] = -1
+        return self._completed(seat, changed, expected, generator)
+
+    def _completed(
+        self,
+        seat: int,
+        plays: NDArray[np.signedinteger],
+        expected: Plays | None,
+        generator: np.random.Generator,
+    ) -> Plays:
+        seed = int(generator.integers(2**63))
+        made = core.complete_plans(self.state, seat, plays, expected=expected, seed=seed)
+        return made.astype(np.int32)
 
 
-def _endless(state: core.State) -> core.State:
-    """Return the board under rules by which a game lasts until nobody is left."""
-    s = state.settings
-    settings = core.Settings(
-        ruleset=s.ruleset,
-        solo=True,
-        food_spawn_chance=s.food_spawn_chance,
-        minimum_food=s.minimum_food,
-        hazard_damage=s.hazard_damage,
-        shrink_every=s.shrink_every,
-        map=s.map,
-    )
-    return core.State(
-        state.width,
-        state.height,
-        state.snakes(),
-        state.food(),
-        state.hazards(),
-        turn=state.turn,
-        settings=settings,
-    )
+class Walk(Protocol):
+    """Plans of one state that grow turn by turn; see `core.PlanWalk`."""
+
+    @property
+    def open(self) -> int:
+        """Copies of the game that go on."""
+        ...
+
+    @property
+    def plans(self) -> NDArray[np.signedinteger]:
+        """Plans `[living seats, count, turns]`."""
+        ...
+
+    def encode(self) -> Rows:
+        """Return the open copies' features."""
+        ...
+
+    def step(self, logits: Floats, seed: int) -> None:
+        """Draw and play a move of every seat from policy logits `[open, slots, moves]`."""
+        ...
 
 
-def proposals(
-    game: PlanGame, slots: int, count: int, answers: Answers, generator: np.random.Generator
-) -> list[Plays]:
-    """Return `count` plans for each seat, drawn turn by turn from the model's policy.
+def propose(
+    walks: Sequence[Walk],
+    policies: Callable[[Rows], Floats],
+    generators: Sequence[np.random.Generator],
+    may_ask: Callable[[int], bool] = lambda rows: True,
+) -> bool:
+    """Complete all walks by a policy, in common batches; return whether there was time for it.
 
-    All seats move by the policy together, so that plans are made for likely futures; moves that
-    are certain death are left out.
+    Args:
+        walks: just begun.
+        policies: maps features to policy logits.
+        generators: one for each walk.
+        may_ask: asked before every batch, with its size.
     """
-    boards = [game.state.copy() for _ in range(count)]
-    plans = np.zeros((game.seats, count, game.turns), np.int8)
-    for turn in range(game.turns):
-        going = [i for i, board in enumerate(boards) if not board.game_over()]
-        if not going:
-            break
-        logits = answers(core.encode_all([boards[i] for i in going], slots=slots))[0]
-        for row, i in enumerate(going):
-            board = boards[i]
-            moves = [-1] * board.num_snakes
-            for slot, seat in enumerate(board.living()):
-                move = _drawn(logits[row, slot], board.safe_mask(seat), generator)
-                moves[seat] = move
-                plans[game.living.index(seat), i, turn] = move
-            board.step(moves)
-    return list(plans)
+    pairs = list(zip(walks, generators, strict=True))
+    while pairs := [pair for pair in pairs if pair[0].open]:
+        rows = [walk.encode() for walk, _ in pairs]
+        sizes = [len(part) for part in rows]
+        if not may_ask(sum(sizes)):
+            return False
+        logits = np.split(policies(np.concatenate(rows)), np.cumsum(sizes)[:-1])
+        for (walk, generator), part in zip(pairs, logits, strict=True):
+            walk.step(part, int(generator.integers(2**63)))
+    return True
 
 
-def _drawn(logits: Floats, mask: int, generator: np.random.Generator) -> int:
-    allowed = np.array([mask >> m & 1 for m in range(4)], bool) | (mask == 0)
-    weights = np.where(allowed, np.exp((logits - logits.max()).astype(np.float64)), 0.0) + 1e-9
-    weights *= allowed
-    edges = weights.cumsum()
-    return int(np.searchsorted(edges, generator.random() * edges[-1], side="right"))
+def starts(plans: NDArray[np.signedinteger], rules: OracleRules) -> list[Plays]:
+    """Return the plans of each seat, the most frequent first, fewer where seats are many."""
+    most = max(int(rules.most ** (1 / len(plans)) + 1e-9), 2)
+    out = []
+    for own in plans:
+        distinct, times = np.unique(own, axis=0, return_counts=True)
+        out.append(distinct[np.argsort(-times, kind="stable")][:most].astype(np.int32))
+    return out
 
 
 class PlanAnswer(NamedTuple):
@@ -158,6 +163,7 @@ class Planner:
         turns: int = 4,
         candidates: int = 8,
         rules: OracleRules | None = None,
+        draw_worth: float = 1.0,
     ) -> None:
         """Use a model that answers for all seats.
 
@@ -165,44 +171,71 @@ class Planner:
             backend: runs it.
             card: the model's.
             turns: length of a plan.
-            candidates: most plans a seat that the policy proposes; fewer with many snakes.
+            candidates: plans drawn from the policy for all seats.
             rules: of the double oracle.
+            draw_worth: of an equal part of a draw.
 
         Raises:
             ValueError: the model answers for one seat.
         """
-        if not card.slots:
-            raise ValueError(f"model {card.name}: answers for one seat, not for all")
-        self._backend, self._slots = backend, card.slots
-        self._turns, self._candidates = turns, candidates
+        self._slots = slots_of(card)
+        self._backend = backend
+        self._turns, self._candidates, self._draw_worth = turns, candidates, draw_worth
         self._rules = rules if rules is not None else OracleRules()
 
-    def _answers(self, obs: NDArray[np.uint8]) -> tuple[Floats, Floats]:
-        if not len(obs):
-            return np.zeros((0, self._slots, 4), np.float32), np.zeros(
-                (0, self._slots + 1), np.float32
-            )
-        parts = [self._backend.infer(obs[i : i + CHUNK]) for i in range(0, len(obs), CHUNK)]
-        return np.concatenate([p for p, _ in parts]), np.concatenate([v for _, v in parts])
-
     def solve(self, state: core.State, seed: int) -> PlanAnswer:
-        """Return the equilibrium over plans; a pure function of board and seed."""
+        """Return the equilibrium over plans, a pure function of a board and a seed."""
+        answer = self.attempt(state, seed, lambda rows: True)
+        if answer is None:
+            raise RuntimeError("plans: the search ended before it had an equilibrium")
+        return answer
+
+    def attempt(
+        self, state: core.State, seed: int, may_ask: Callable[[int], bool]
+    ) -> PlanAnswer | None:
+        """Return what is found in time, or None if not even a first equilibrium is.
+
+        Args:
+            state: at least two living snakes.
+            seed: of all draws.
+            may_ask: asked before every batch, with its size; the search ends where it says no.
+        """
         generator = np.random.default_rng(seed)
-        game = PlanGame(state, self._slots, self._turns, lambda obs: self._answers(obs)[1])
-        most = int(core.FULL_INFORMATION ** (1 / game.seats) + 1e-9)
-        count = min(self._candidates, max(most, 2))
-        start = proposals(game, self._slots, count, self._answers, generator)
-        oracle = DoubleOracle(game, start, self._rules)
-        game.expected = np.stack(
-            [oracle.actions[s][int(oracle.policy[s].argmax())] for s in range(game.seats)]
+        walk = core.PlanWalk(state, count=self._candidates, turns=self._turns, slots=self._slots)
+        if not propose([walk], lambda rows: self._infer(rows)[0], [generator], may_ask):
+            return None
+        game = PlanGame(state, self._slots, self._turns, draw_worth=self._draw_worth)
+        oracle = DoubleOracle(game, starts(walk.plans, self._rules), self._rules)
+        search_together([oracle], lambda rows: self._infer(rows)[1], [generator], may_ask)
+        if not oracle.ready:
+            return None
+        found = oracle.found()
+        return PlanAnswer(first_moves(found, len(core.MOVES)), found)
+
+    def _infer(self, rows: Rows) -> tuple[Floats, Floats]:
+        return infer(self._backend, rows, self._slots)
+
+
+def slots_of(card: ModelCard) -> int:
+    """Return how many seats a model answers for; raises ValueError where it is for one alone."""
+    if not card.slots:
+        raise ValueError(f"model {card.name}: answers for one seat, not for all")
+    return card.slots
+
+
+def infer(backend: Backend, obs: Rows, slots: int) -> tuple[Floats, Floats]:
+    """Return policies and outcomes of any number of boards, in batches that a cache can hold."""
+    if not len(obs):
+        return np.zeros((0, slots, len(core.MOVES)), np.float32), np.zeros(
+            (0, slots + 1), np.float32
         )
-        found = oracle.run(generator)
-        return PlanAnswer(first_moves(found.actions, found.policy), found)
+    parts = [backend.infer(obs[i : i + CHUNK]) for i in range(0, len(obs), CHUNK)]
+    return np.concatenate([p for p, _ in parts]), np.concatenate([v for _, v in parts])
 
 
-def first_moves(actions: Sequence[Plays], policy: Sequence[Floats]) -> Floats:
-    """Return the probabilities of each seat's first move, `[seats, 4]`."""
-    out = np.zeros((len(actions), 4), np.float32)
-    for seat, (plays, chances) in enumerate(zip(actions, policy, strict=True)):
+def first_moves(found: Found, moves: int) -> Floats:
+    """Return the probabilities of each seat's first move, `[seats, moves]`."""
+    out = np.zeros((len(found.actions), moves), np.float32)
+    for seat, (plays, chances) in enumerate(zip(found.actions, found.policy, strict=True)):
         np.add.at(out[seat], plays[:, 0], chances)
     return out

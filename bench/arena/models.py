@@ -129,7 +129,8 @@ class AllSeats:
             key: seed of all draws.
         """
         planner = Planner(self._net, self._card, rules=OracleRules(pool=pool))
-        policy = planner.solve(state, key).policy[state.living().index(seat)]
+        answer = planner.solve(state, key)
+        policy = answer.policy[state.living().index(seat)]
         return [math.log(max(float(p), 1e-9)) for p in policy]
 
 

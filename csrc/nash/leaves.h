@@ -3,12 +3,24 @@
 
 #include <array>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "../board.h"
 #include "encode_all.h"
 
 namespace snakekit {
+
+// Throws StateError for fewer than two living snakes, or more than `slots`.
+template <class T>
+void check_players(const State<T>& s, int slots, const std::string& name) {
+  if (s.living() < 2)
+    throw StateError(name + ": expected at least two living snakes, found " +
+                     std::to_string(s.living()));
+  if (s.living() > slots)
+    throw StateError(name + ": " + std::to_string(s.living()) + " living snakes for " +
+                     std::to_string(slots) + " slots");
+}
 
 // Where one joint play led. Slots are those of the root: its living seats in order.
 struct Line {

@@ -4,14 +4,11 @@
 #include <numeric>
 
 #include "../rng.h"
+#include "small_game.h"
 
 namespace snakekit {
 
 namespace {
-
-// Differences of regret below this share of the weights so far are rounding, not preference:
-// without it equally good actions would get an arbitrary pure strategy.
-constexpr float kRounding = 1e-6F;
 
 // Turns regrets into a strategy: in proportion to the positive ones, or the actions of best regret.
 void match(const float* regret, int n, float rounding, float* strategy) {
@@ -51,81 +48,6 @@ void normalise(const StageShape& shape, const float* sums, float* policy) {
     sums += n;
     policy += n;
   }
-}
-
-// Two seats with at most four actions each, in registers.
-using Four = float __attribute__((vector_size(16)));
-
-float sum(Four v) { return (v[0] + v[1]) + (v[2] + v[3]); }
-
-struct SmallSeat {
-  std::array<Four, 4> utility{};  // by the other's action: utilities of ours
-  Four mask{};
-  Four regret{};
-  Four strategy{};
-  Four average{};
-  int n;
-  bool fixed = false;
-
-  explicit SmallSeat(int actions) : n(actions) {
-    for (int a = 0; a < n; ++a) {
-      mask[a] = 1;
-      strategy[a] = 1.0F / static_cast<float>(n);
-    }
-  }
-  void keep(const float* policy) {
-    fixed = true;
-    for (int a = 0; a < n; ++a) strategy[a] = policy[a];
-  }
-  [[nodiscard]] Four values(Four other) const {
-    return (utility[0] * other[0] + utility[1] * other[1]) +
-           (utility[2] * other[2] + utility[3] * other[3]);
-  }
-  void update(Four q, float weight, float latest, float rounding) {
-    const Four gained = (q - sum(q * strategy)) * mask * weight;
-    regret += gained;
-    const Four guess = regret + gained * latest;
-    const Four zero{};
-    Four positive = guess - rounding;
-    positive = positive > zero ? positive * mask : zero;
-    float total = sum(positive);
-    if (!(total > 0)) [[unlikely]] {
-      float best = guess[0];
-      for (int a = 1; a < n; ++a) best = std::max(best, guess[a]);
-      positive = guess >= zero + (best - rounding) ? mask : zero;
-      total = sum(positive);
-    }
-    strategy = positive * (1.0F / total);
-  }
-};
-
-void learn_small(const StageShape& shape, const float* utility, const RegretOptions& options,
-                 float* policy, const float* const* fixed) {
-  SmallSeat a(shape.actions[0]);
-  SmallSeat b(shape.actions[1]);
-  for (int i = 0; i < a.n; ++i) {
-    for (int j = 0; j < b.n; ++j) {
-      const float* u = utility + (i * b.n + j) * 2;
-      a.utility[j][i] = u[0];
-      b.utility[i][j] = u[1];
-    }
-  }
-  if (fixed != nullptr && fixed[0] != nullptr) a.keep(fixed[0]);
-  if (fixed != nullptr && fixed[1] != nullptr) b.keep(fixed[1]);
-  const float latest = options.optimistic ? 1.0F : 0.0F;
-  float total = 0;
-  for (int t = 1; t <= options.iterations; ++t) {
-    const float weight = options.linear ? static_cast<float>(t) : 1.0F;
-    total += weight;
-    a.average += a.strategy * weight;
-    b.average += b.strategy * weight;
-    const Four qa = a.values(b.strategy);
-    const Four qb = b.values(a.strategy);
-    if (!a.fixed) a.update(qa, weight, latest, total * kRounding);
-    if (!b.fixed) b.update(qb, weight, latest, total * kRounding);
-  }
-  for (int i = 0; i < a.n; ++i) policy[i] = a.average[i] / total;
-  for (int j = 0; j < b.n; ++j) policy[a.n + j] = b.average[j] / total;
 }
 
 // Places of the seats' policies in the row of all policies.
@@ -201,7 +123,7 @@ void StageSolver::action_values(const StageShape& shape, const float* utility, c
 
 void StageSolver::learn(const StageShape& shape, const float* utility, const RegretOptions& options,
                         float* policy, const float* const* fixed) {
-  if (shape.seats == 2 && shape.actions[0] <= 4 && shape.actions[1] <= 4) {
+  if (is_small(shape)) {
     learn_small(shape, utility, options, policy, fixed);
     return;
   }
@@ -318,84 +240,6 @@ void StageSolver::solve(const StageShape& shape, const float* utility, const Reg
     q += n;
     policy += n;
   }
-}
-
-namespace {
-
-constexpr double kTiny = 1e-12;
-
-// The simplex tableau of max sum(y) with A y <= 1 and y >= 0: a line for each row of A with its
-// slack, then the line of reduced costs; the last column holds the right side.
-struct Tableau {
-  double* cells;
-  int m;
-  int width;
-  std::vector<int> basis;
-
-  [[nodiscard]] double* line(int i) const { return cells + static_cast<std::ptrdiff_t>(i) * width; }
-  [[nodiscard]] double right(int i) const { return line(i)[width - 1]; }
-
-  // By Bland's rule, so that degenerate games end as well; -1 when there is none.
-  [[nodiscard]] int entering() const {
-    const double* cost = line(m);
-    for (int k = 0; k < width - 1; ++k) {
-      if (cost[k] < -kTiny) return k;
-    }
-    return -1;
-  }
-  [[nodiscard]] int leaving(int enter) const {
-    int leave = -1;
-    double least = 0;
-    for (int i = 0; i < m; ++i) {
-      if (line(i)[enter] <= kTiny) continue;
-      const double ratio = right(i) / line(i)[enter];
-      const bool less = leave < 0 || ratio < least - kTiny;
-      if (!less && (ratio > least + kTiny || basis[i] > basis[leave])) continue;
-      leave = i;
-      least = ratio;
-    }
-    return leave;
-  }
-  void pivot(int leave, int enter) {
-    double* own = line(leave);
-    const double scale = 1 / own[enter];
-    for (int k = 0; k < width; ++k) own[k] *= scale;
-    for (int i = 0; i <= m; ++i) {
-      const double factor = line(i)[enter];
-      if (i == leave || factor == 0) continue;
-      for (int k = 0; k < width; ++k) line(i)[k] -= factor * own[k];
-    }
-    basis[leave] = enter;
-  }
-};
-
-}  // namespace
-
-double solve_zero_sum(const double* matrix, int m, int n, double* row, double* col,
-                      std::vector<double>& room) {
-  const auto cells = static_cast<std::ptrdiff_t>(m) * n;
-  // With all payoffs positive the value is positive, and the largest sum(y) is 1 / value.
-  const double shift = 1 - *std::min_element(matrix, matrix + cells);
-  const int width = n + m + 1;
-  room.assign(static_cast<std::size_t>(m + 1) * width, 0);
-  Tableau tableau{room.data(), m, width, std::vector<int>(m)};
-  for (int i = 0; i < m; ++i) {
-    double* line = tableau.line(i);
-    for (int j = 0; j < n; ++j) line[j] = matrix[static_cast<std::ptrdiff_t>(i) * n + j] + shift;
-    line[n + i] = 1;
-    line[width - 1] = 1;
-    tableau.basis[i] = n + i;
-  }
-  std::fill_n(tableau.line(m), n, -1.0);
-  for (int enter = tableau.entering(); enter >= 0; enter = tableau.entering())
-    tableau.pivot(tableau.leaving(enter), enter);
-  const double total = tableau.right(m);
-  std::fill_n(col, n, 0.0);
-  for (int i = 0; i < m; ++i) {
-    if (tableau.basis[i] < n) col[tableau.basis[i]] = std::max(0.0, tableau.right(i) / total);
-    row[i] = std::max(0.0, tableau.line(m)[n + i] / total);
-  }
-  return 1 / total - shift;
 }
 
 }  // namespace snakekit

@@ -8,20 +8,6 @@
 
 namespace snakekit {
 
-namespace {
-
-template <class T>
-void check_players(const State<T>& s, int slots, const std::string& name) {
-  if (s.living() < 2)
-    throw StateError(name + ": expected at least two living snakes, found " +
-                     std::to_string(s.living()));
-  if (s.living() > slots)
-    throw StateError(name + ": " + std::to_string(s.living()) + " living snakes for " +
-                     std::to_string(slots) + " slots");
-}
-
-}  // namespace
-
 template <class T>
 StageGames::Game StageGames::begin(const State<T>& s, const float* prior) const {
   Game game;
@@ -184,26 +170,6 @@ void StageGames::solve(const float* outcomes, bool logits, float draw_worth,
                   out.gap + i);
     write(game, policy_.data(), i, out);
   }
-}
-
-void PlanLines::load(const Board& board, const std::int8_t* plans, int lines, int turns) {
-  leaves_.reset(board);
-  board.visit([&]<class T>(const State<T>& s) {
-    check_players(s, leaves_.slots(), "board");
-    const Roster roster = Roster::of(s);
-    for (int line = 0; line < lines; ++line) {
-      State<T> after = s;
-      for (int turn = 0; turn < turns && !after.game_over(); ++turn) {
-        Moves moves;
-        moves.fill(kInvalidMove);
-        for (int slot = 0; slot < roster.count; ++slot)
-          moves[roster.seat[slot]] = plans[slot * turns + turn];
-        step(after, moves);
-      }
-      leaves_.add(roster, after);
-      plans += static_cast<std::ptrdiff_t>(roster.count) * turns;
-    }
-  });
 }
 
 }  // namespace snakekit

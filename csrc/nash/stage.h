@@ -68,18 +68,4 @@ class StageGames {
   std::vector<float> utility_, policy_;
 };
 
-// The same kind of leaves for whole plans: a few turns of moves for every living seat.
-class PlanLines {
- public:
-  explicit PlanLines(int slots) : leaves_(slots) {}
-
-  // Plays `plans` [lines, living seats, turns] from `board`; a line ends early with its game.
-  void load(const Board& board, const std::int8_t* plans, int lines, int turns);
-
-  LeafSet& leaves() { return leaves_; }
-
- private:
-  LeafSet leaves_;
-};
-
 }  // namespace snakekit

@@ -7,7 +7,7 @@ import collections.abc
 import numpy
 import numpy.typing
 import typing
-__all__: list[str] = ['ALL_SEAT_BLOCK', 'ALL_SEAT_COMMON', 'CAUSES', 'FULL_INFORMATION', 'MAPS', 'MAX_SLOTS', 'MAX_SNAKES', 'MOVES', 'PLANES', 'PLANE_SCALE', 'PlanLines', 'RULESETS', 'Scenario', 'SearchResult', 'Searcher', 'Settings', 'Snake', 'StageGames', 'State', 'StateError', 'TERMS', 'VectorEnv', 'WEIGHTS', 'all_seat_planes', 'all_seat_scale', 'encode_all', 'evaluate', 'evaluation_terms', 'greedy_move', 'measure_encoder', 'measure_turns', 'random_move', 'reflex_move', 'sample_positions', 'self_play', 'solve_stage', 'solve_stages', 'solve_zero_sum']
+__all__: list[str] = ['ALL_SEAT_BLOCK', 'ALL_SEAT_COMMON', 'CAUSES', 'FULL_INFORMATION', 'MAPS', 'MAX_SLOTS', 'MAX_SNAKES', 'MOVES', 'PLANES', 'PLANE_SCALE', 'PlanLines', 'PlanWalk', 'RULESETS', 'Scenario', 'SearchResult', 'Searcher', 'Settings', 'Snake', 'StageGames', 'State', 'StateError', 'TERMS', 'VectorEnv', 'WEIGHTS', 'all_seat_planes', 'all_seat_scale', 'complete_plans', 'encode_all', 'evaluate', 'evaluation_terms', 'greedy_move', 'measure_encoder', 'measure_turns', 'random_move', 'reflex_move', 'sample_positions', 'self_play', 'solve_stage', 'solve_stages', 'solve_zero_sum']
 class StateError(ValueError):
     pass
 class Snake:
@@ -452,13 +452,15 @@ class PlanLines:
     """
     Boards after several turns of planned moves: int8 [lines, living seats, turns]. A line ends early with its game.
     """
-    def __init__(self, board: State, plans: typing.Annotated[numpy.typing.ArrayLike, numpy.int8], *, slots: int) -> None:
-        ...
+    def __init__(self, board: State, plans: typing.Annotated[numpy.typing.ArrayLike, numpy.int8], *, slots: int, reflexes: bool = False) -> None:
+        """
+        With `reflexes` a move that is -1, or certain death by then, is replaced by the reflex move.
+        """
     def encode(self) -> numpy.typing.NDArray[numpy.uint8]:
         """
         Observations v3 of the open ends: uint8 [leaves, planes, rows, cols].
         """
-    def values(self, outcomes: typing.Annotated[numpy.typing.ArrayLike, numpy.float32], *, logits: bool = True) -> tuple[numpy.typing.NDArray[numpy.float32], numpy.typing.NDArray[numpy.float32]]:
+    def values(self, outcomes: typing.Annotated[numpy.typing.ArrayLike, numpy.float32], *, logits: bool = True, draw_worth: float = 1.0) -> tuple[numpy.typing.NDArray[numpy.float32], numpy.typing.NDArray[numpy.float32]]:
         """
         Outcome [lines, slots + 1] and utility [lines, slots] of every line, over the slots of the first board.
         """
@@ -468,6 +470,30 @@ class PlanLines:
     @property
     def lines(self) -> int:
         ...
+class PlanWalk:
+    """
+    Plans of all living seats, drawn turn by turn from a policy that they follow together. Encode, ask the policy, step, until nothing is open.
+    """
+    def __init__(self, board: State, *, count: int, turns: int, slots: int) -> None:
+        ...
+    def encode(self) -> numpy.typing.NDArray[numpy.uint8]:
+        """
+        Observations v3 of the open boards: uint8 [open, planes, rows, cols].
+        """
+    def step(self, logits: typing.Annotated[numpy.typing.ArrayLike, numpy.float32], seed: int) -> None:
+        """
+        Draw a candidate move of each living seat from float32 [open, slots, 4] and play it.
+        """
+    @property
+    def open(self) -> int:
+        """
+        Boards on which the walk goes on.
+        """
+    @property
+    def plans(self) -> numpy.typing.NDArray[numpy.int8]:
+        """
+        int8 [living seats, count, turns]; -1 after the end of the seat.
+        """
 def all_seat_planes(slots: int) -> int:
     """
     Planes of observation v3, which shows all seats.
@@ -475,6 +501,10 @@ def all_seat_planes(slots: int) -> int:
 def all_seat_scale(slots: int) -> list[float]:
     """
     Divisors of the planes of observation v3.
+    """
+def complete_plans(board: State, slot: int, plans: typing.Annotated[numpy.typing.ArrayLike, numpy.int8], *, expected: typing.Annotated[numpy.typing.ArrayLike, numpy.int8] | None = None, seed: int = 0) -> numpy.typing.NDArray[numpy.int8]:
+    """
+    A copy of a seat's plans int8 [count, turns] in which moves that are -1 or certain death are random candidates, against others that make their `expected` moves int8 [living seats, turns], or reflex moves.
     """
 def encode_all(boards: collections.abc.Sequence[State], *, slots: int) -> numpy.typing.NDArray[numpy.uint8]:
     """

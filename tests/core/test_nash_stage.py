@@ -292,3 +292,106 @@ def test_wrong_calls_are_refused():
         PlanLines(two, np.full((3, 2, 2), 4, np.int8), slots=2)
     with pytest.raises(core.StateError, match="one size"):
         core.encode_all([two, wide], slots=2)
+
+
+@pytest.mark.parametrize("snakes", [2, 4])
+def test_reflexes_keep_planned_lines_out_of_certain_death(snakes):
+    rng = np.random.default_rng(13)
+    saved = 0
+    for state in fights(14, 8, snakes):
+        living = state.living()
+        plans = rng.integers(-1, 4, (20, len(living), 4)).astype(np.int8)
+        lines = PlanLines(state, plans, slots=4, reflexes=True)
+        ends = []
+        for plan in plans:
+            end = state.copy()
+            for turn in range(4):
+                if end.game_over():
+                    break
+                moves = [-1] * state.num_snakes
+                for seat, wanted in zip(living, plan[:, turn].tolist(), strict=True):
+                    if not end.alive(seat):
+                        continue
+                    kept = wanted in candidates(end, seat)
+                    saved += not kept
+                    moves[seat] = wanted if kept else core.reflex_move(end, seat)
+                end.step(moves)
+            ends += [] if end.game_over() else [end]
+        assert lines.leaves == len(ends)
+        if ends:
+            assert np.array_equal(lines.encode(), core.encode_all(ends, slots=4))
+    assert saved > 100
+
+
+def test_completed_plans_keep_what_is_legal():
+    rng = np.random.default_rng(15)
+    for state in fights(16, 10, 3):
+        living = state.living()
+        plans = rng.integers(-1, 4, (20, 5)).astype(np.int8)
+        expected = rng.integers(-1, 4, (len(living), 5)).astype(np.int8)
+        slot = int(rng.integers(len(living)))
+        found = core.complete_plans(state, slot, plans, expected=expected, seed=7)
+        assert np.array_equal(
+            found, core.complete_plans(state, slot, plans, expected=expected, seed=7)
+        )
+        own = living[slot]
+        for before, plan in zip(plans.tolist(), found.tolist(), strict=True):
+            board = endless(state)
+            for turn, move in enumerate(plan):
+                if not board.alive(own):
+                    assert plan[turn:] == [-1] * (5 - turn)
+                    break
+                moves = [-1] * state.num_snakes
+                for other, wanted in zip(living, expected[:, turn].tolist(), strict=True):
+                    if board.alive(other):
+                        kept = wanted in candidates(board, other)
+                        moves[other] = wanted if kept else core.reflex_move(board, other)
+                legal = candidates(board, own)
+                assert move in legal
+                assert move == before[turn] or before[turn] not in legal
+                moves[own] = move
+                board.step(moves)
+
+
+def endless(state: State) -> State:
+    """The board under rules by which a game lasts until nobody is left."""
+    settings = Settings(ruleset=state.settings.ruleset, solo=True, minimum_food=3)
+    return State(
+        state.width, state.height, state.snakes(), state.food(), turn=state.turn, settings=settings
+    )
+
+
+def test_walks_draw_from_the_policy_and_play_it():
+    for state in fights(17, 6, 3):
+        living = state.living()
+        walk = core.PlanWalk(state, count=7, turns=4, slots=4)
+        logits = np.random.default_rng(1).normal(size=(7, 4, 4)).astype(np.float32)
+        boards = [state.copy() for _ in range(7)]
+        for turn in range(4):
+            going = [i for i, board in enumerate(boards) if not board.game_over()]
+            assert walk.open == len(going)
+            assert np.array_equal(
+                walk.encode(), core.encode_all([boards[i] for i in going], slots=4)
+            )
+            walk.step(logits[: len(going)], seed=turn)
+            for i in going:
+                moves = [-1] * state.num_snakes
+                for seat in boards[i].living():
+                    moves[seat] = int(walk.plans[living.index(seat), i, turn])
+                    assert moves[seat] in candidates(boards[i], seat)
+                boards[i].step(moves)
+        assert walk.open == 0
+        with pytest.raises(ValueError, match=r"logits: expected float32 \[0, 4, 4\]"):
+            walk.step(logits, seed=0)
+
+
+def test_moves_of_a_walk_have_the_policys_frequencies():
+    state = State(
+        11, 11, [snake("a", [(5, 5), (5, 4), (5, 3)]), snake("b", [(1, 1), (1, 2), (1, 3)])]
+    )
+    walk = core.PlanWalk(state, count=4000, turns=1, slots=2)
+    logits = np.log(np.tile([[0.6, 0.3, 0.1, 1e-9]], (4000, 2, 1))).astype(np.float32)
+    walk.step(logits, seed=3)
+    drawn = np.bincount(walk.plans[0, :, 0], minlength=4) / 4000
+    # Down is the own neck.
+    np.testing.assert_allclose(drawn, [0.6 / 0.7, 0, 0.1 / 0.7, 0], atol=0.02)

@@ -1,10 +1,12 @@
 """Options of `snakekit train nash`."""
 
-from typing import Annotated
+import dataclasses
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
 
+from snakekit.trainer.nash.planning import PlanRecipe
 from snakekit.trainer.scenario import PATTERN, parse_all
 
 Text = Annotated[str, Meta(pattern=f"^{PATTERN}$")]
@@ -70,6 +72,24 @@ class NashConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     area_until: Annotated[
         Share, Meta(description="part of all updates over which that share falls to 0")
     ] = 0.3
+    plans: Annotated[
+        Literal["off", "none", "uniform", "local"],
+        Meta(
+            description="double oracle over plans on some positions: off, or where new plans come "
+            "from; none: only the policy's own"
+        ),
+    ] = "off"
+    plan_share: Annotated[Share, Meta(description="share of the positions")] = 0.1
+    plan_turns: Annotated[int, Meta(ge=1, le=16, description="length of a plan")] = 3
+    plan_candidates: Annotated[int, Meta(ge=2, le=64, description="plans drawn at first")] = 6
+    plan_rounds: Annotated[int, Meta(ge=0, le=1000, description="looks for a better plan")] = 14
+    plan_pool: Annotated[int, Meta(ge=1, le=10_000, description="plans tried in a look")] = 12
+    plan_gain: Annotated[
+        float, Meta(ge=0, le=1, description="a new plan must pay so much more")
+    ] = 0.04
+    plan_values: Annotated[
+        bool, Meta(description="the value learns the outcome over plans, not of one turn")
+    ] = True
     pretrain: Annotated[
         int, Meta(ge=0, description="rounds at first with outcomes as targets (lambda 1)")
     ] = 2
@@ -102,6 +122,22 @@ class NashConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def slots(self) -> int:
         """Most snakes of a game."""
         return max(s.snakes for s in parse_all(self.scenarios))
+
+    def plan_recipe(self) -> PlanRecipe | None:
+        """Return how games over plans are solved, or None."""
+        if self.plans == "off":
+            return None
+        usual = PlanRecipe()
+        rules = dataclasses.replace(
+            usual.rules,
+            pool=self.plans,
+            rounds=self.plan_rounds,
+            size=self.plan_pool,
+            gain=self.plan_gain,
+        )
+        return PlanRecipe(
+            self.plan_share, self.plan_turns, self.plan_candidates, self.plan_values, rules
+        )
 
     def net_options(self) -> dict[str, int]:
         """Return the options of the all-seat net."""

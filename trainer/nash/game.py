@@ -12,6 +12,9 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from snakekit.runtime.oracle import Payoffs
+from snakekit.runtime.plans import Walk
+
 Floats = NDArray[np.float32]
 State = TypeVar("State")
 Action = TypeVar("Action", bound=Hashable)
@@ -122,6 +125,10 @@ class Table(Protocol):
 
     def play(self, actions: NDArray[np.intp]) -> Ends:
         """Play one turn by `actions` `[games, slots]`."""
+        ...
+
+    def plans(self, number: int, turns: int, count: int) -> tuple[Payoffs, Walk]:
+        """Return one game's plans of `turns` turns from here, and `count` of them to be drawn."""
         ...
 
     def pack(self) -> dict[str, NDArray[Any]]:

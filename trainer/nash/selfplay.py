@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from snakekit.trainer.generate import Cancelled
 from snakekit.trainer.nash.examples import Examples
 from snakekit.trainer.nash.game import Ends, Evaluate, Floats, Solved, Table
+from snakekit.trainer.nash.planning import PlanFigures, PlanTeacher, shown
 
 USUAL = 0.1
 """Moves of at least this probability tell about the equilibrium however they were chosen."""
@@ -168,6 +169,7 @@ def play(
     recipe: Recipe,
     generator: np.random.Generator,
     cancelled: Callable[[], bool] = lambda: False,
+    teacher: PlanTeacher | None = None,
 ) -> tuple[Examples, dict[str, float]]:
     """Play some turns of every game; return their positions with targets, and figures.
 
@@ -177,11 +179,13 @@ def play(
         recipe: how to play and label.
         generator: of all random choices but those of the games.
         cancelled: asked every turn.
+        teacher: replaces some equilibria of one turn by those over plans.
 
     Raises:
         Cancelled: `cancelled()` was true.
     """
     record = _Record()
+    taught: list[PlanFigures] = []
     leaves = 0
     for _ in range(recipe.turns):
         if cancelled():
@@ -190,6 +194,9 @@ def play(
         successors = table.expand()
         leaves += len(successors)
         solved = table.solve(evaluate(successors), recipe.iterations)
+        if teacher is not None:
+            solved, found = teacher.teach(table, solved, generator)
+            taught.append(found)
         early = table.turns() < recipe.opening_turns
         rate = np.where(early, recipe.opening_explore, recipe.explore)
         actions, explored = choose(solved, rate, generator)
@@ -198,4 +205,6 @@ def play(
         record.ends.append(table.play(actions))
     figures = record.figures()
     figures["leaves_per_position"] = leaves / max(figures["positions"], 1)
+    if teacher is not None:
+        figures |= shown(taught)
     return record.examples(table.seats, recipe), figures

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from snakekit import core
+from snakekit.runtime.plans import PlanGame
 from snakekit.trainer.nash.game import Ends, Floats, Solved
 from snakekit.trainer.scenario import Scenario
 
@@ -100,6 +101,12 @@ class SnakeTable:
             outcomes, iterations=iterations, draw_worth=self.draw_worth
         )
         return Solved(policy, self._stage.candidates, outcome, gap, self._stage.seats)
+
+    def plans(self, number: int, turns: int, count: int) -> tuple[PlanGame, core.PlanWalk]:
+        """See `Table`."""
+        state = self._states[number]
+        game = PlanGame(state, self.slots, turns, draw_worth=self.draw_worth)
+        return game, core.PlanWalk(state, count=count, turns=turns, slots=self.slots)
 
     def play(self, actions: NDArray[np.intp]) -> Ends:
         """See `Table`."""

@@ -16,6 +16,7 @@ from snakekit.trainer.nash.game import (
     State,
     utilities,
 )
+from snakekit.trainer.nash.planning import GamePlans, GameWalk
 
 
 class GameTable(Generic[State, Action]):
@@ -84,6 +85,13 @@ class GameTable(Generic[State, Action]):
             expected[g] = joint @ ends
         seats = np.tile(np.arange(self.slots, dtype=np.int8), (self.games, 1))
         return Solved(policy, allowed, expected, gap, seats)
+
+    def plans(
+        self, number: int, turns: int, count: int
+    ) -> tuple[GamePlans[State, Action], GameWalk[State, Action]]:
+        """See `Table`."""
+        root = self._states[number]
+        return GamePlans(self.game, root, turns), GameWalk(self.game, root, count, turns)
 
     def play(self, actions: NDArray[np.intp]) -> Ends:
         """See `Table`."""

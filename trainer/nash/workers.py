@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -15,7 +16,9 @@ from snakekit.trainer.league import League, Weights
 from snakekit.trainer.model import ALL_SEAT, Net, build
 from snakekit.trainer.nash.config import NashConfig
 from snakekit.trainer.nash.examples import Examples
-from snakekit.trainer.nash.learner import blended, evaluator
+from snakekit.trainer.nash.game import Evaluate
+from snakekit.trainer.nash.learner import blended, evaluator, infer_policy
+from snakekit.trainer.nash.planning import PlanTeacher
 from snakekit.trainer.nash.players import equilibrium
 from snakekit.trainer.nash.selfplay import Recipe, play
 from snakekit.trainer.nash.snakes import SnakeTable, area_opinion
@@ -119,6 +122,12 @@ def combined(parts: Sequence[Mapping[str, float]]) -> dict[str, float]:
     return out
 
 
+def plan_teacher(config: NashConfig, judge: Evaluate, net: Net) -> PlanTeacher | None:
+    """Return what solves games over plans, if the run has them."""
+    recipe = config.plan_recipe()
+    return PlanTeacher(recipe, judge, partial(infer_policy, net)) if recipe else None
+
+
 class Worker:
     """Some games of each kind and the net that judges them; one thread at a time."""
 
@@ -202,7 +211,8 @@ class Worker:
         table = self.tables[self.scenarios.index(drawn[self.index])]
         judge = blended(evaluator(self.net), area_opinion, share)
         generator = np.random.default_rng([self.config.seed, 3, number, self.index])
-        examples, figures = play(table, judge, self.recipe(number), generator, stop)
+        teacher = plan_teacher(self.config, judge, self.net)
+        examples, figures = play(table, judge, self.recipe(number), generator, stop, teacher)
         self.number = number + 1
         return Played(examples, figures, self.place())
 
