@@ -149,17 +149,18 @@ void check_boards(const Boards& boards) {
   }
 }
 
-std::unique_ptr<StageGames> stage_games(const Boards& boards, int slots, int limit,
+std::unique_ptr<StageGames> stage_games(const Boards& boards, int slots, int limit, int kept,
                                         const std::optional<Floats>& priors) {
   check_slots(slots);
   if (limit < 1 || limit > 1 << 16) throw py::value_error("limit: expected 1 to 65536");
+  if (kept < 0 || kept > limit) throw py::value_error("kept: expected 1 to limit, or 0 for limit");
   check_boards(boards);
   if (priors &&
       (priors->ndim() != 3 || priors->shape(0) != static_cast<py::ssize_t>(boards.size()) ||
        priors->shape(1) != slots || priors->shape(2) != kMoves))
     throw py::value_error("priors: expected float32 [boards, slots, 4]");
   const float* p = priors ? priors->data() : nullptr;
-  auto games = std::make_unique<StageGames>(slots, limit);
+  auto games = std::make_unique<StageGames>(slots, limit, kept > 0 ? kept : limit);
   const py::gil_scoped_release nogil;
   games->load(boards, p);
   return games;
@@ -208,10 +209,10 @@ void bind_stages(py::module_& m) {
                          "living seats in order; outcomes are chances to win by slot, then that of "
                          "a draw. One thread at a time.")
       .def(py::init(&stage_games), py::arg("boards"), py::kw_only(), py::arg("slots"),
-           py::arg("limit") = kFullInformation, py::arg("priors") = py::none(),
-           "Candidates are the moves that are not certain death, where there are any. With more "
-           "than `limit` joint moves the least likely ones by `priors` float32 [boards, slots, 4] "
-           "are left out.")
+           py::arg("limit") = kFullInformation, py::arg("kept") = 0, py::arg("priors") = py::none(),
+           "Candidates are the moves that are not certain death, where there are any. A board with "
+           "more than `limit` joint moves is cut to `kept` of them (0: `limit`), without the least "
+           "likely moves by `priors` float32 [boards, slots, 4].")
       .def_property_readonly("games", &StageGames::games)
       .def_property_readonly(
           "leaves", [](const StageGames& g) { return g.leaves().leaves(); },
@@ -227,6 +228,14 @@ void bind_stages(py::module_& m) {
             return out;
           },
           "int8 [games, slots]: the seat in each slot, -1 for none.")
+      .def_property_readonly(
+          "cut",
+          [](const StageGames& g) {
+            py::array_t<bool> out(py::ssize_t{g.games()});
+            g.cut(reinterpret_cast<std::uint8_t*>(out.mutable_data()));
+            return out;
+          },
+          "bool [games]: boards with more joint moves than `limit`.")
       .def_property_readonly(
           "candidates",
           [](const StageGames& g) {
@@ -259,7 +268,7 @@ void bind_stages(py::module_& m) {
       .def(
           "deepen",
           [](const StageGames& g, int limit) {
-            auto deeper = std::make_unique<StageGames>(g.leaves().slots(), limit);
+            auto deeper = std::make_unique<StageGames>(g.leaves().slots(), limit, limit);
             const py::gil_scoped_release nogil;
             deeper->load_leaves(g);
             return deeper;

@@ -4,7 +4,7 @@ Nobody follows a plan into certain death: what came to stand in the way is avoid
 move. Without that an equilibrium over plans is full of victories over snakes that do not look.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -26,6 +26,12 @@ from snakekit.runtime.oracle import (
 CHUNK = 64
 WINDOW = 2
 """Most turns of a plan that a local modification draws anew."""
+KEPT = 32
+"""Joint moves that a game of one turn with too many of them begins with."""
+CROWDED = OracleRules(
+    rounds=3 * core.MAX_SLOTS, patience=1, size=4, bases=1, opponents=8, gain=0.003, most=2 * KEPT
+)
+"""How the moves that matter are added there; pools are all moves of a seat."""
 
 
 class PlanGame:
@@ -142,6 +148,21 @@ def starts(plans: NDArray[np.signedinteger], rules: OracleRules) -> list[Plays]:
         distinct, times = np.unique(own, axis=0, return_counts=True)
         out.append(distinct[np.argsort(-times, kind="stable")][:most].astype(np.int32))
     return out
+
+
+def kept_actions(rows: Iterable[tuple[Floats, NDArray[np.bool_]]]) -> list[Plays]:
+    """Return one-turn actions of each slot that has any, the likeliest first.
+
+    Args:
+        rows: policy and candidates of every slot, `[actions]` each.
+    """
+    return [
+        np.flatnonzero(allowed)[np.argsort(-chances[allowed], kind="stable")][:, None].astype(
+            np.int32
+        )
+        for chances, allowed in rows
+        if allowed.any()
+    ]
 
 
 class PlanAnswer(NamedTuple):

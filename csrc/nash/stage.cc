@@ -27,7 +27,8 @@ StageGames::Game StageGames::begin(const State<T>& s, const float* prior) const 
     const float* p = prior + static_cast<std::ptrdiff_t>(slot) * kMoves;
     std::stable_sort(moves.begin(), moves.begin() + n, [&](int a, int b) { return p[a] > p[b]; });
   }
-  while (game.shape.joints() > limit_) {
+  game.cut = game.shape.joints() > limit_;
+  while (game.cut && game.shape.joints() > kept_) {
     --*std::max_element(game.shape.actions.begin(), game.shape.actions.end());
   }
   return game;
@@ -106,6 +107,10 @@ void StageGames::seats(std::int8_t* out) const {
     for (int slot = 0; slot < leaves_.slots(); ++slot)
       *out++ = static_cast<std::int8_t>(slot < game.roster.count ? game.roster.seat[slot] : -1);
   }
+}
+
+void StageGames::cut(std::uint8_t* out) const {
+  for (const Game& game : games_) *out++ = game.cut ? 1 : 0;
 }
 
 void StageGames::candidates(std::uint8_t* out) const {

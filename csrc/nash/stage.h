@@ -21,9 +21,9 @@ struct StageResults {
 
 class StageGames {
  public:
-  // `limit`: most joint moves of one game; beyond it the least likely moves of the seats with most
-  // candidates are left out.
-  StageGames(int slots, int limit) : leaves_(slots), limit_(limit) {}
+  // A game of more than `limit` joint moves is cut to `kept` of them: the least likely moves of the
+  // seats with most candidates are left out.
+  StageGames(int slots, int limit, int kept) : leaves_(slots), limit_(limit), kept_(kept) {}
 
   // Enumerates the joint moves of each board: moves that are not certain death where there are
   // any, else legal ones. `priors` [boards, slots, 4], if given, tells which are likely.
@@ -42,6 +42,8 @@ class StageGames {
   [[nodiscard]] int games() const { return static_cast<int>(games_.size()); }
   // Slots' seats [games, slots], -1 for none.
   void seats(std::int8_t* out) const;
+  // 1 where a game was cut [games].
+  void cut(std::uint8_t* out) const;
   // 1 where a move takes part [games, slots, 4].
   void candidates(std::uint8_t* out) const;
 
@@ -49,6 +51,7 @@ class StageGames {
   struct Game {
     Roster roster;
     int first_line = 0;
+    bool cut = false;
     StageShape shape;
     std::array<std::array<std::int8_t, kMoves>, kMaxSlots> moves{};
   };
@@ -61,6 +64,7 @@ class StageGames {
 
   LeafSet leaves_;
   int limit_;
+  int kept_;
   std::vector<State<Small>> small_;
   std::vector<State<Large>> large_;
   std::vector<Game> games_;

@@ -405,9 +405,9 @@ class StageGames:
     """
     All joint moves of some boards, before food spawns. Slots are a board's living seats in order; outcomes are chances to win by slot, then that of a draw. One thread at a time.
     """
-    def __init__(self, boards: collections.abc.Sequence[State], *, slots: int, limit: int = 256, priors: typing.Annotated[numpy.typing.ArrayLike, numpy.float32] | None = None) -> None:
+    def __init__(self, boards: collections.abc.Sequence[State], *, slots: int, limit: int = 256, kept: int = 0, priors: typing.Annotated[numpy.typing.ArrayLike, numpy.float32] | None = None) -> None:
         """
-        Candidates are the moves that are not certain death, where there are any. With more than `limit` joint moves the least likely ones by `priors` float32 [boards, slots, 4] are left out.
+        Candidates are the moves that are not certain death, where there are any. A board with more than `limit` joint moves is cut to `kept` of them (0: `limit`), without the least likely moves by `priors` float32 [boards, slots, 4].
         """
     def deepen(self, limit: int = 256) -> StageGames:
         """
@@ -429,6 +429,11 @@ class StageGames:
     def candidates(self) -> numpy.typing.NDArray[numpy.bool]:
         """
         bool [games, slots, 4]: the moves that take part.
+        """
+    @property
+    def cut(self) -> numpy.typing.NDArray[numpy.bool]:
+        """
+        bool [games]: boards with more joint moves than `limit`.
         """
     @property
     def games(self) -> int:

@@ -115,8 +115,16 @@ class Table(Protocol):
         """Return how many turns each game has lasted, `[games]`."""
         ...
 
-    def expand(self) -> NDArray[np.uint8]:
-        """Return the features of all open successors: `[leaves, planes, rows, cols]`."""
+    def expand(self, priors: Floats | None = None) -> NDArray[np.uint8]:
+        """Return the features of all open successors: `[leaves, planes, rows, cols]`.
+
+        Games of too many joint actions are cut to a few, the likeliest by `priors`, policy logits
+        `[games, slots, actions]`.
+        """
+        ...
+
+    def cut(self) -> NDArray[np.bool_]:
+        """Return which games the last `expand` cut, `[games]`."""
         ...
 
     def solve(self, outcomes: Floats, iterations: int) -> Solved:
@@ -127,8 +135,12 @@ class Table(Protocol):
         """Play one turn by `actions` `[games, slots]`."""
         ...
 
-    def plans(self, number: int, turns: int, count: int) -> tuple[Payoffs, Walk]:
-        """Return one game's plans of `turns` turns from here, and `count` of them to be drawn."""
+    def plans(self, number: int, turns: int) -> Payoffs:
+        """Return the game over plans of `turns` turns from one game's present state."""
+        ...
+
+    def walk(self, number: int, turns: int, count: int) -> Walk:
+        """Return `count` such plans that are to be drawn from a policy."""
         ...
 
     def pack(self) -> dict[str, NDArray[Any]]:

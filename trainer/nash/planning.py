@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from snakekit.runtime.oracle import DoubleOracle, OracleRules, Plays, Rows, search_together
-from snakekit.runtime.plans import first_moves, propose, starts
+from snakekit.runtime.plans import CROWDED, first_moves, kept_actions, propose, starts
 from snakekit.trainer.nash.game import (
     Action,
     Evaluate,
@@ -67,33 +67,62 @@ NO_FIGURES = PlanFigures(0, 0, 0, 0, 0.0, 0.0)
 
 
 class PlanTeacher:
-    """Solves games over plans for a table's states, many in common batches."""
+    """Solves games for a table's states by double oracle, many in common batches.
 
-    def __init__(self, recipe: PlanRecipe, evaluate: Evaluate, policies: Policies) -> None:
-        """Judge by `evaluate` and propose by `policies`."""
-        self.recipe, self._evaluate, self._policies = recipe, evaluate, policies
+    Games that were cut for their number of joint actions are solved again as games of one turn in
+    which the oracle adds the actions that matter; a share of the others as games over plans.
+    """
+
+    def __init__(self, recipe: PlanRecipe | None, evaluate: Evaluate, policies: Policies) -> None:
+        """Judge by `evaluate` and propose by `policies`; without a recipe there are no plans."""
+        self.recipe, self._evaluate, self.priors = recipe, evaluate, policies
 
     def teach(
         self, table: Table, solved: Solved, generator: np.random.Generator
     ) -> tuple[Solved, PlanFigures]:
-        """Return `solved` with what plans say of some of the states, and figures."""
-        recipe = self.recipe
-        chosen = np.flatnonzero(generator.random(table.games) < recipe.share)
-        if not len(chosen):
+        """Return `solved` with what the oracle finds for some of the states, and figures."""
+        cut = table.cut()
+        planned: list[int] = []
+        if self.recipe is not None:
+            wanted = generator.random(table.games) < self.recipe.share
+            planned = np.flatnonzero(wanted & ~cut).tolist()
+        crowded = np.flatnonzero(cut).tolist()
+        chosen = planned + crowded
+        if not chosen:
             return solved, NO_FIGURES
         seeds = generator.integers(2**63, size=len(chosen)).tolist()
         generators = [np.random.default_rng(seed) for seed in seeds]
-        begun = [table.plans(int(g), recipe.turns, recipe.candidates) for g in chosen]
-        propose([walk for _, walk in begun], self._policies, generators)
-        oracles = [
-            DoubleOracle(game, starts(walk.plans, recipe.rules), recipe.rules)
-            for game, walk in begun
-        ]
+        oracles = self._planned(table, planned, generators)
+        oracles += [self._crowded(table, solved, g) for g in crowded]
         search_together(oracles, self._evaluate, generators)
-        return self._taken_over(solved, chosen.tolist(), oracles)
+        return self._taken_over(solved, chosen, oracles, cut)
+
+    def _planned(
+        self, table: Table, games: Sequence[int], generators: Sequence[np.random.Generator]
+    ) -> list[DoubleOracle]:
+        recipe = self.recipe
+        if recipe is None:
+            return []
+        walks = [table.walk(g, recipe.turns, recipe.candidates) for g in games]
+        propose(walks, self.priors, generators[: len(walks)])
+        return [
+            DoubleOracle(
+                table.plans(g, recipe.turns), starts(walk.plans, recipe.rules), recipe.rules
+            )
+            for g, walk in zip(games, walks, strict=True)
+        ]
+
+    def _crowded(self, table: Table, solved: Solved, number: int) -> DoubleOracle:
+        """Begin from what was kept of a cut game."""
+        rows = zip(solved.policy[number], solved.allowed[number], strict=True)
+        return DoubleOracle(table.plans(number, 1), kept_actions(rows), CROWDED)
 
     def _taken_over(
-        self, solved: Solved, chosen: Sequence[int], oracles: Sequence[DoubleOracle]
+        self,
+        solved: Solved,
+        chosen: Sequence[int],
+        oracles: Sequence[DoubleOracle],
+        cut: NDArray[np.bool_],
     ) -> tuple[Solved, PlanFigures]:
         policy, allowed = solved.policy.copy(), solved.allowed.copy()
         outcome, gap = solved.outcome.copy(), solved.gap.copy()
@@ -105,7 +134,7 @@ class PlanTeacher:
             moved += float(np.abs(moves - policy[g, :seats]).sum() / (2 * seats))
             policy[g, :seats] = moves
             allowed[g, :seats] |= moves > 0
-            if self.recipe.values:
+            if cut[g] or (self.recipe is not None and self.recipe.values):
                 outcome[g] = 0
                 outcome[g, [*range(seats), -1]] = found.outcome
                 gap[g] = found.gap

@@ -192,6 +192,8 @@ def play(
             raise Cancelled
         record.obs.append(table.features())
         successors = table.expand()
+        if teacher is not None and table.cut().any():
+            successors = table.expand(teacher.priors(record.obs[-1]))
         leaves += len(successors)
         solved = table.solve(evaluate(successors), recipe.iterations)
         if teacher is not None:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from snakekit import core
-from snakekit.runtime.plans import PlanGame
+from snakekit.runtime.plans import KEPT, PlanGame
 from snakekit.trainer.nash.game import Ends, Floats, Solved
 from snakekit.trainer.scenario import Scenario
 
@@ -88,10 +88,16 @@ class SnakeTable:
         """See `Table`."""
         return np.array([len(moves) for moves in self._moves], np.int64)
 
-    def expand(self) -> NDArray[np.uint8]:
+    def expand(self, priors: Floats | None = None) -> NDArray[np.uint8]:
         """See `Table`."""
-        self._stage = core.StageGames(self._states, slots=self.slots)
+        self._stage = core.StageGames(self._states, slots=self.slots, kept=KEPT, priors=priors)
         return self._stage.encode()
+
+    def cut(self) -> NDArray[np.bool_]:
+        """See `Table`."""
+        if self._stage is None:
+            raise RuntimeError("cut comes after expand")
+        return self._stage.cut
 
     def solve(self, outcomes: Floats, iterations: int) -> Solved:
         """See `Table`."""
@@ -102,11 +108,13 @@ class SnakeTable:
         )
         return Solved(policy, self._stage.candidates, outcome, gap, self._stage.seats)
 
-    def plans(self, number: int, turns: int, count: int) -> tuple[PlanGame, core.PlanWalk]:
+    def plans(self, number: int, turns: int) -> PlanGame:
         """See `Table`."""
-        state = self._states[number]
-        game = PlanGame(state, self.slots, turns, draw_worth=self.draw_worth)
-        return game, core.PlanWalk(state, count=count, turns=turns, slots=self.slots)
+        return PlanGame(self._states[number], self.slots, turns, draw_worth=self.draw_worth)
+
+    def walk(self, number: int, turns: int, count: int) -> core.PlanWalk:
+        """See `Table`."""
+        return core.PlanWalk(self._states[number], count=count, turns=turns, slots=self.slots)
 
     def play(self, actions: NDArray[np.intp]) -> Ends:
         """See `Table`."""

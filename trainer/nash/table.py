@@ -1,6 +1,7 @@
 """A `Table` for any `SimultaneousGame`: plain Python, for small games and as a reference."""
 
 import itertools
+import math
 from typing import Any, Generic
 
 import numpy as np
@@ -23,13 +24,28 @@ class GameTable(Generic[State, Action]):
     """Games of any kind side by side; all seats live until the end, so slots are seats."""
 
     def __init__(
-        self, game: SimultaneousGame[State, Action], games: int, *, seed: int, max_turns: int
+        self,
+        game: SimultaneousGame[State, Action],
+        games: int,
+        *,
+        seed: int,
+        max_turns: int,
+        limit: int = core.FULL_INFORMATION,
     ) -> None:
-        """Start `games` games; they are cut off after `max_turns` turns."""
+        """Start games.
+
+        Args:
+            game: their rules.
+            games: how many.
+            seed: of starts and chance.
+            max_turns: after which a game is cut off.
+            limit: most joint actions tried in a state; see `Table.expand`.
+        """
         self.game, self.games = game, games
         self.seats = self.slots = game.seats
         self.actions = game.actions
-        self.max_turns = max_turns
+        self.max_turns, self._limit = max_turns, limit
+        self._cut = np.zeros(games, np.bool_)
         self._generator = np.random.default_rng([seed, 5])
         self._states = [game.start(self._generator) for _ in range(games)]
         self._turns = np.zeros(games, np.int64)
@@ -46,12 +62,28 @@ class GameTable(Generic[State, Action]):
         """See `Table`."""
         return self._turns.copy()
 
-    def expand(self) -> NDArray[np.uint8]:
+    def cut(self) -> NDArray[np.bool_]:
+        """See `Table`."""
+        return self._cut.copy()
+
+    def _tried(self, number: int, priors: Floats | None) -> list[list[Action]]:
+        """Return one game's candidates by slot, cut to the limit."""
+        state = self._states[number]
+        own = [list(self.game.candidates(state, s)) for s in self.game.living(state)]
+        self._cut[number] = math.prod(map(len, own)) > self._limit
+        if priors is not None:
+            for slot, actions in enumerate(own):
+                actions.sort(key=lambda a, slot=slot: -priors[number, slot, self.game.place(a)])  # type: ignore[misc]
+        while math.prod(map(len, own)) > self._limit:
+            max(own, key=len).pop()
+        return own
+
+    def expand(self, priors: Floats | None = None) -> NDArray[np.uint8]:
         """See `Table`."""
         leaves: list[State] = []
         self._candidates, self._lines = [], []
-        for state in self._states:
-            own = [list(self.game.candidates(state, s)) for s in self.game.living(state)]
+        for number, state in enumerate(self._states):
+            own = self._tried(number, priors)
             lines: list[tuple[int, Floats | None]] = []
             for joint in itertools.product(*own):
                 after = self.game.step(state, joint)
@@ -86,12 +118,13 @@ class GameTable(Generic[State, Action]):
         seats = np.tile(np.arange(self.slots, dtype=np.int8), (self.games, 1))
         return Solved(policy, allowed, expected, gap, seats)
 
-    def plans(
-        self, number: int, turns: int, count: int
-    ) -> tuple[GamePlans[State, Action], GameWalk[State, Action]]:
+    def plans(self, number: int, turns: int) -> GamePlans[State, Action]:
         """See `Table`."""
-        root = self._states[number]
-        return GamePlans(self.game, root, turns), GameWalk(self.game, root, count, turns)
+        return GamePlans(self.game, self._states[number], turns)
+
+    def walk(self, number: int, turns: int, count: int) -> GameWalk[State, Action]:
+        """See `Table`."""
+        return GameWalk(self.game, self._states[number], count, turns)
 
     def play(self, actions: NDArray[np.intp]) -> Ends:
         """See `Table`."""

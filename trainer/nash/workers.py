@@ -16,7 +16,6 @@ from snakekit.trainer.league import League, Weights
 from snakekit.trainer.model import ALL_SEAT, Net, build
 from snakekit.trainer.nash.config import NashConfig
 from snakekit.trainer.nash.examples import Examples
-from snakekit.trainer.nash.game import Evaluate
 from snakekit.trainer.nash.learner import blended, evaluator, infer_policy
 from snakekit.trainer.nash.planning import PlanTeacher
 from snakekit.trainer.nash.players import equilibrium
@@ -122,12 +121,6 @@ def combined(parts: Sequence[Mapping[str, float]]) -> dict[str, float]:
     return out
 
 
-def plan_teacher(config: NashConfig, judge: Evaluate, net: Net) -> PlanTeacher | None:
-    """Return what solves games over plans, if the run has them."""
-    recipe = config.plan_recipe()
-    return PlanTeacher(recipe, judge, partial(infer_policy, net)) if recipe else None
-
-
 class Worker:
     """Some games of each kind and the net that judges them; one thread at a time."""
 
@@ -211,7 +204,7 @@ class Worker:
         table = self.tables[self.scenarios.index(drawn[self.index])]
         judge = blended(evaluator(self.net), area_opinion, share)
         generator = np.random.default_rng([self.config.seed, 3, number, self.index])
-        teacher = plan_teacher(self.config, judge, self.net)
+        teacher = PlanTeacher(self.config.plan_recipe(), judge, partial(infer_policy, self.net))
         examples, figures = play(table, judge, self.recipe(number), generator, stop, teacher)
         self.number = number + 1
         return Played(examples, figures, self.place())

@@ -1,12 +1,17 @@
 """The trainer on a tiny game whose equilibrium is known exactly."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
 
+from snakekit import core
+from snakekit.runtime.oracle import OracleRules
 from snakekit.trainer.nash.examples import Ring
-from snakekit.trainer.nash.learner import Learner, evaluator
+from snakekit.trainer.nash.learner import Learner, evaluator, infer_policy
 from snakekit.trainer.nash.net import AllSeatNet
+from snakekit.trainer.nash.planning import PlanRecipe, PlanTeacher
 from snakekit.trainer.nash.pursuit import HUNTER, RUNNER, Pursuit, nash_values
 from snakekit.trainer.nash.selfplay import Recipe, play
 from snakekit.trainer.nash.table import GameTable
@@ -14,19 +19,29 @@ from snakekit.trainer.nash.table import GameTable
 GAME = Pursuit()
 
 
-def trained(game: Pursuit, rounds: int, *, trust: float = 0.0, seed: int = 0) -> AllSeatNet:
+def trained(
+    game: Pursuit,
+    rounds: int,
+    *,
+    trust: float = 0.0,
+    seed: int = 0,
+    plans: PlanRecipe | None = None,
+    limit: int = core.FULL_INFORMATION,
+    oracle: bool = True,
+) -> AllSeatNet:
     torch.manual_seed(seed)
     torch.set_num_threads(1)
     net = AllSeatNet((1, 1, 1, game.limit), heads=(1, 2), actions=5, channels=32, blocks=2)
     learner = Learner(net, lr=3e-3, steps=rounds * 8, weight_decay=0.0)
-    table = GameTable(game, 64, seed=seed, max_turns=100)
+    table = GameTable(game, 64, seed=seed, max_turns=100, limit=limit)
+    teacher = PlanTeacher(plans, evaluator(net), partial(infer_policy, net)) if oracle else None
     ring = Ring(4096, table.shape, 2, 5)
     recipe = Recipe(
         turns=4, iterations=64, explore=0.2, opening_explore=0.2, opening_turns=0, trust=trust
     )
     generator = np.random.default_rng(seed)
     for _ in range(rounds):
-        ring.add(play(table, evaluator(net), recipe, generator)[0])
+        ring.add(play(table, evaluator(net), recipe, generator, teacher=teacher)[0])
         for _ in range(8):
             learner.update(ring.sample(256, generator))
     return net.eval()
@@ -72,3 +87,22 @@ def test_values_converge_within_two_hundredths(trust):
     errors = value_errors(trained(GAME, 200, trust=trust), GAME)
     assert errors.mean() < 0.02
     assert np.quantile(errors, 0.9) < 0.05
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+def test_values_converge_with_plans_on_a_tenth_of_the_states():
+    rules = OracleRules(pool="local", rounds=14, size=12, bases=4, opponents=4, gain=0.04)
+    recipe = PlanRecipe(share=0.1, turns=2, candidates=6, rules=rules)
+    errors = value_errors(trained(GAME, 200, plans=recipe), GAME)
+    assert errors.mean() < 0.02
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+def test_the_oracle_makes_up_for_actions_that_were_left_out():
+    """With at most two actions a seat tried the values are wrong, unless the oracle adds some."""
+    blind = value_errors(trained(GAME, 100, limit=4, oracle=False), GAME)
+    errors = value_errors(trained(GAME, 200, limit=4), GAME)
+    assert blind.mean() > 0.1
+    assert errors.mean() < 0.02
