@@ -95,7 +95,7 @@ def _equilibrium(entrant: Entrant, argument: str) -> Entrant:
         if key == "plies" and value in ("1", "2"):
             plies = int(value)
         elif key == "override" and value:
-            plan = parse_plan(value, entrant.spec)
+            plan = parse_search(value, entrant.spec)
         else:
             raise PlayerError(
                 f"player {entrant.spec}: expected plies=1, plies=2 or override=SEARCH after a "
