@@ -27,9 +27,9 @@ class NashConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     scenarios: Annotated[
         tuple[Text, ...], Meta(description="kinds of games, WIDTHxHEIGHTxSNAKES[/ruleset][:weight]")
     ] = ("11x11x2",)
-    channels: Annotated[int, Meta(ge=4, le=256, description="width of the trunk")] = 32
+    channels: Annotated[int, Meta(ge=4, le=256, description="width of the trunk")] = 16
     blocks: Annotated[int, Meta(ge=1, le=32, description="depth of the trunk")] = 2
-    hidden: Annotated[int, Meta(ge=8, le=1024, description="width of the readout")] = 64
+    hidden: Annotated[int, Meta(ge=8, le=1024, description="width of the readout")] = 48
     attention: Annotated[
         int, Meta(ge=0, le=16, description="heads of a transformer trunk; 0: convolutions")
     ] = 0
@@ -41,10 +41,12 @@ class NashConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     weight_decay: Annotated[float, Meta(ge=0, le=1, description="AdamW's")] = 1e-5
     policy_weight: Annotated[float, Meta(ge=0, description="of the policy's loss")] = 1.0
     grad_norm: Annotated[float, Meta(gt=0, description="gradients are clipped to it")] = 1.0
-    replay: Annotated[int, Meta(ge=1000, description="positions kept, all boards together")] = 50000
-    reuse: Annotated[float, Meta(gt=0, le=64, description="positions trained for each played")] = 2
+    replay: Annotated[int, Meta(ge=1000, description="positions kept, all boards together")] = (
+        100000
+    )
+    reuse: Annotated[float, Meta(gt=0, le=64, description="positions trained for each played")] = 4
     games: Annotated[int, Meta(ge=1, le=4096, description="games side by side of each kind")] = 64
-    turns: Annotated[int, Meta(ge=1, description="turns played in a round")] = 48
+    turns: Annotated[int, Meta(ge=1, description="turns played in a round")] = 32
     max_turns: Annotated[int, Meta(ge=1, description="a game's limit of turns")] = 500
     iterations: Annotated[int, Meta(ge=1, le=100_000, description="of regret matching")] = 256
     explore: Annotated[Share, Meta(description="chance of a random move, a seat and turn")] = 0.1
@@ -66,12 +68,6 @@ class NashConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     average: Annotated[
         float, Meta(ge=0, lt=1, description="share that the mean of the weights keeps an update")
     ] = 0.998
-    area: Annotated[
-        Share, Meta(description="share of area and length in the judgement of boards at first")
-    ] = 0.8
-    area_until: Annotated[
-        Share, Meta(description="part of all updates over which that share falls to 0")
-    ] = 0.3
     plans: Annotated[
         Literal["off", "none", "uniform", "local"],
         Meta(
@@ -92,7 +88,7 @@ class NashConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ] = True
     pretrain: Annotated[
         int, Meta(ge=0, description="rounds at first with outcomes as targets (lambda 1)")
-    ] = 2
+    ] = 0
     pretrain_turns: Annotated[int, Meta(ge=1, description="turns played in those rounds")] = 200
     gate_every: Annotated[int, Meta(ge=0, description="updates between gates; 0: none")] = 5000
     gate_games: Annotated[int, Meta(ge=2, description="games of a gate")] = 128

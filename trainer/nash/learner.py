@@ -13,7 +13,7 @@ from torch.nn import functional
 
 from snakekit.trainer.model import Net
 from snakekit.trainer.nash.examples import Examples
-from snakekit.trainer.nash.game import Evaluate, Floats
+from snakekit.trainer.nash.game import Floats
 
 
 def evaluator(model: Net, batch: int = 512) -> Callable[[NDArray[np.uint8]], Floats]:
@@ -28,23 +28,6 @@ def evaluator(model: Net, batch: int = 512) -> Callable[[NDArray[np.uint8]], Flo
         return np.concatenate(parts)
 
     return evaluate
-
-
-def blended(
-    evaluate: Evaluate, opinion: Callable[[NDArray[np.uint8]], Floats], share: float
-) -> Evaluate:
-    """Return `evaluate` with the probabilities of `opinion` mixed in by `share`, as logits."""
-    if share == 0:
-        return evaluate
-
-    def mixed(obs: NDArray[np.uint8]) -> Floats:
-        logits = evaluate(obs)
-        weights = np.exp(logits - logits.max(1, keepdims=True, initial=-1e9))
-        own = weights / weights.sum(1, keepdims=True)
-        chances = (1 - share) * own + share * opinion(obs)
-        return np.asarray(np.log(np.maximum(chances, 1e-9)), np.float32)
-
-    return mixed
 
 
 def losses(model: Net, batch: Examples) -> dict[str, Tensor]:

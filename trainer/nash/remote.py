@@ -25,9 +25,9 @@ class Actor:
         """Return the process id."""
         return os.getpid()
 
-    def collect(self, weights: Weights, share: float, number: int, place: Place | None) -> Played:
+    def collect(self, weights: Weights, number: int, place: Place | None) -> Played:
         """Play a round."""
-        return self._worker.collect(weights, share, number, place)
+        return self._worker.collect(weights, number, place)
 
     def gate(self, job: GateJob, candidate: Weights, rivals: Sequence[Any]) -> Any:
         """Play the games of `job`."""
@@ -58,7 +58,6 @@ class RayWorkers:
     def collect(
         self,
         weights: Weights,
-        share: float,
         number: int,
         places: Places,
         stop: Callable[[], bool],
@@ -67,6 +66,6 @@ class RayWorkers:
         shared = self._pool.put(weights)
 
         def call(place: Place | None) -> Callable[[Any], Any]:
-            return lambda actor: actor.collect.remote(shared, share, number, place)
+            return lambda actor: actor.collect.remote(shared, number, place)
 
         return list(self._pool.ask([call(place) for place in places], stop, fixed=True))

@@ -14,34 +14,6 @@ MOVES = 4
 _NAMES = "abcdefgh"
 
 
-AREA_SCALE = 6.0
-"""Logits of winning that control of the whole board is worth."""
-LEAD_SCALE = 0.4
-"""The same of one segment more than the longest other, up to `MOST_LEAD`."""
-MOST_LEAD = 4
-DRAWN = 0.05
-_LEAD, _AREA = 4, 6  # planes of a slot's block
-
-
-def area_opinion(obs: NDArray[np.uint8]) -> Floats:
-    """Return outcomes `[N, slots + 1]` judged by area and length alone, as probabilities.
-
-    Args:
-        obs: observations v3 `[N, planes, rows, cols]`.
-    """
-    blocks = obs[:, core.ALL_SEAT_COMMON :]
-    slots = blocks.shape[1] // core.ALL_SEAT_BLOCK
-    blocks = blocks.reshape(len(obs), slots, core.ALL_SEAT_BLOCK, *obs.shape[2:])
-    living = blocks[:, :, 0].any((2, 3))
-    area = blocks[:, :, _AREA].sum((2, 3)) / (obs[:, 0].sum((1, 2)) + 1e-9)[:, None]
-    lead = blocks[:, :, _LEAD].max((2, 3)).astype(np.float64) - 16
-    score = AREA_SCALE * area + LEAD_SCALE * lead.clip(-MOST_LEAD, MOST_LEAD)
-    score = np.where(living, score, -np.inf)
-    weights = np.exp(score - score.max(1, keepdims=True, initial=-1e9))
-    chances = (1 - DRAWN) * weights / weights.sum(1, keepdims=True)
-    return np.concatenate((chances, np.full((len(obs), 1), DRAWN)), 1).astype(np.float32)
-
-
 class SnakeTable:
     """Games of one scenario; a game is its seed and the moves so far, so it can be saved."""
 

@@ -87,17 +87,11 @@ class Nash(Rounds[NashConfig, Replay, list[Played]]):
         """Return a copy of the mean of the weights."""
         return store.weights_of(self.net)
 
-    @property
-    def area_share(self) -> float:
-        """Share of the plain judgement by area in the present updates, falling to 0."""
-        config = self.config
-        return config.area * max(0.0, 1 - self.step / max(config.area_until * config.steps, 1))
-
     def _ahead(self, number: int) -> Callable[[Stop], tuple[list[Played], dict[str, float]]]:
-        weights, share, places = self.weights(), self.area_share, self.places
+        weights, places = self.weights(), self.places
 
         def play(stop: Stop) -> tuple[list[Played], dict[str, float]]:
-            played = self.workers.collect(weights, share, number, places, stop)
+            played = self.workers.collect(weights, number, places, stop)
             return played, combined([part.figures for part in played])
 
         return play

@@ -16,11 +16,11 @@ from snakekit.trainer.league import League, Weights
 from snakekit.trainer.model import ALL_SEAT, Net, build
 from snakekit.trainer.nash.config import NashConfig
 from snakekit.trainer.nash.examples import Examples
-from snakekit.trainer.nash.learner import blended, evaluator, infer_policy
+from snakekit.trainer.nash.learner import evaluator, infer_policy
 from snakekit.trainer.nash.planning import PlanTeacher
 from snakekit.trainer.nash.players import equilibrium
 from snakekit.trainer.nash.selfplay import Recipe, play
-from snakekit.trainer.nash.snakes import SnakeTable, area_opinion
+from snakekit.trainer.nash.snakes import SnakeTable
 from snakekit.trainer.scenario import draw, parse_all
 
 GATE_ITERATIONS = 64
@@ -76,7 +76,6 @@ class Workers(Protocol):
     def collect(
         self,
         weights: Weights,
-        share: float,
         number: int,
         places: Places,
         stop: Callable[[], bool],
@@ -176,7 +175,6 @@ class Worker:
     def collect(
         self,
         weights: Weights,
-        share: float,
         number: int,
         place: Place | None,
         stop: Callable[[], bool] = lambda: False,
@@ -185,7 +183,6 @@ class Worker:
 
         Args:
             weights: of the value net.
-            share: of the plain judgement by area, see `NashConfig.area`.
             number: of the round.
             place: where the last round ended, or None to begin new games.
             stop: asked every turn.
@@ -202,8 +199,8 @@ class Worker:
             self.scenarios, self.count, np.random.default_rng([self.config.seed, 4, number])
         )
         table = self.tables[self.scenarios.index(drawn[self.index])]
-        judge = blended(evaluator(self.net), area_opinion, share)
         generator = np.random.default_rng([self.config.seed, 3, number, self.index])
+        judge = evaluator(self.net)
         teacher = PlanTeacher(self.config.plan_recipe(), judge, partial(infer_policy, self.net))
         examples, figures = play(table, judge, self.recipe(number), generator, stop, teacher)
         self.number = number + 1
@@ -223,13 +220,12 @@ class LocalWorkers:
     def collect(
         self,
         weights: Weights,
-        share: float,
         number: int,
         places: Places,
         stop: Callable[[], bool],
     ) -> list[Played]:
         """See `Workers`."""
-        return [self._worker.collect(weights, share, number, places[0], stop)]
+        return [self._worker.collect(weights, number, places[0], stop)]
 
     def gate(
         self,

@@ -7,9 +7,8 @@ import torch
 from snakekit import core
 from snakekit.trainer.model import ALL_SEAT, build
 from snakekit.trainer.nash.examples import Examples, Replay, augment, exchange_slots
-from snakekit.trainer.nash.learner import Learner, blended, losses
+from snakekit.trainer.nash.learner import Learner, losses
 from snakekit.trainer.nash.players import sharpen
-from snakekit.trainer.nash.snakes import area_opinion
 
 SMALL = {"slots": 4, "channels": 8, "blocks": 1, "hidden": 8}
 KINDS = [{}, {"attention": 2}, {"separate": 1}, {"attention": 2, "separate": 1}]
@@ -126,6 +125,26 @@ def test_a_net_learns_a_batch_by_heart(extra):
     assert losses(net, batch)["outcome"].item() >= -1e-5
 
 
+def test_the_mean_of_the_weights_follows_them():
+    net = build(ALL_SEAT, SMALL)
+    learner = Learner(net, lr=1e-3, steps=50, warmup=0, average=0.9)
+    start = [p.clone() for p in learner.average.parameters()]
+    for _ in range(30):
+        learner.update(examples(6))
+    moved = 0
+    for first, mean, last in zip(
+        start, learner.average.parameters(), net.parameters(), strict=True
+    ):
+        behind, way = (mean - last).norm().item(), (last - first).norm().item()
+        assert behind <= 0.6 * way
+        moved += behind > 0
+    assert moved > 10
+    plain = Learner(net, lr=1e-3, steps=50)
+    plain.update(examples(6))
+    for mean, last in zip(plain.average.parameters(), net.parameters(), strict=True):
+        torch.testing.assert_close(mean, last)
+
+
 def test_replay_keeps_the_newest_and_survives_saving():
     batch = examples(10)
     shape = batch.obs.shape[1:]
@@ -142,16 +161,36 @@ def test_replay_keeps_the_newest_and_survives_saving():
         Replay({shape: 5}, 4, 4).unpack(replay.pack())
 
 
-def test_area_and_length_alone_give_an_opinion():
+def judged(states: list[core.State], slots: int) -> tuple[np.ndarray, np.ndarray]:
+    """An untrained net's policies and chances."""
+    net = build(ALL_SEAT, SMALL | {"slots": slots}).eval()
+    with torch.inference_mode():
+        policy, outcome = net(torch.from_numpy(core.encode_all(states, slots=slots)))
+    return policy.numpy(), outcome.softmax(1).numpy()
+
+
+def test_an_untrained_net_judges_by_area_and_length():
     long = core.Snake("a", 90, [(3, 3), (3, 2), (3, 1), (2, 1), (1, 1)])
     short = core.Snake("b", 90, [(0, 6), (0, 5), (0, 4)])
-    obs = core.encode_all([core.State(7, 7, [long, short])], slots=4)
-    found = area_opinion(obs)[0]
-    assert found.sum() == pytest.approx(1)
-    assert found[0] > 0.75 > 0.2 > found[1]
-    assert found[2] == found[3] == 0
-    logits = blended(lambda o: np.zeros((len(o), 5), np.float32), area_opinion, 0.5)(obs)
-    np.testing.assert_allclose(np.exp(logits)[0], (found + 0.2) / 2, atol=1e-6)
+    chances = judged([core.State(7, 7, [long, short])], 4)[1][0]
+    assert chances[0] > 0.6 > 0.2 > chances[1]
+    assert chances[2] == chances[3] == 0
+
+
+@pytest.mark.parametrize("ruleset", ["standard", "wrapped"])
+def test_an_untrained_net_moves_by_the_standing_also_across_edges(ruleset):
+    """Down leads into a pocket or back over the edge, left is the own body, right is safe."""
+    body = [(3, 0), (2, 0), (2, 1), (3, 1), (4, 1), (5, 1)]
+    far = core.Snake("b", 90, [(5, 4), (5, 3), (6, 3)])
+    settings = core.Settings(ruleset=ruleset)
+    state = core.State(7, 7, [core.Snake("a", 90, body), far], settings=settings)
+    policy = judged([state], 2)[0][0, 0]
+    legal = [m for m in range(4) if state.legal_mask(0) >> m & 1]
+    safe = [m for m in range(4) if state.safe_mask(0) >> m & 1]
+    assert safe == ([1, 3] if ruleset == "wrapped" else [3])
+    lost = [policy[m] for m in range(4) if m not in safe]
+    assert max(lost) < min(policy[safe]) - 5
+    assert set(safe) < set(legal)
 
 
 def test_sharpening():

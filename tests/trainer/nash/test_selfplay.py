@@ -8,7 +8,15 @@ import pytest
 from snakekit import core
 from snakekit.trainer.nash.game import Solved
 from snakekit.trainer.nash.pursuit import Pursuit
-from snakekit.trainer.nash.selfplay import Recipe, by_seat, by_slot, choose, follow_up, play
+from snakekit.trainer.nash.selfplay import (
+    Recipe,
+    by_seat,
+    by_slot,
+    choose,
+    even_chances,
+    follow_up,
+    play,
+)
 from snakekit.trainer.nash.snakes import SnakeTable
 from snakekit.trainer.nash.table import GameTable
 from snakekit.trainer.scenario import parse
@@ -42,6 +50,24 @@ def test_targets_follow_the_game_until_somebody_explores():
         stopped = follow_up(expected, explored, none, cut, final, 1.0)
         assert stopped[:, 0, 0].tolist() == pytest.approx([0.6, 0.6, 0.7])
     assert follow_up(expected, none, won, none, final, 0.0).tolist() == expected.tolist()
+
+
+def test_a_discount_draws_targets_towards_an_even_chance_turn_by_turn():
+    expected = np.array([[[0.5, 0.5, 0]]] * 3, np.float32)
+    none = np.zeros((3, 1), bool)
+    over = np.array([[False], [False], [True]])
+    final = np.array([[[0, 0, 0]], [[0, 0, 0]], [[0, 1, 0]]], np.float32)
+    half = np.array([[[0.5, 0.5, 0]]] * 3, np.float32)
+    found = follow_up(expected, none, over, none, final, 1.0, half, 0.9)
+    np.testing.assert_allclose(found[:, 0, 1], 0.5 + 0.5 * 0.9 ** np.array([3, 2, 1]), rtol=1e-6)
+    np.testing.assert_allclose(found.sum(2), 1, rtol=1e-6)
+    seats = np.array([[0, 2, -1], [1, 2, 3], [0, -1, -1]], np.int8)
+    third = 1 / 3
+    np.testing.assert_allclose(
+        even_chances(seats, 4),
+        [[0.5, 0, 0.5, 0, 0], [0, third, third, third, 0], [1, 0, 0, 0, 0]],
+        rtol=1e-6,
+    )
 
 
 def test_outcomes_of_slots_and_seats():

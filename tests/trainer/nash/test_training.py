@@ -22,6 +22,7 @@ CONFIG = NashConfig(
     hidden=8,
     steps=12,
     batch=32,
+    reuse=2,
     games=8,
     turns=8,
     pretrain=1,
@@ -33,7 +34,7 @@ CONFIG = NashConfig(
 )
 OPTIONS = [
     *("--scenarios", "5x5x2", "--channels", "8", "--blocks", "1", "--hidden", "8"),
-    *("--batch", "32", "--games", "8", "--turns", "8", "--iterations", "32"),
+    *("--batch", "32", "--reuse", "2", "--games", "8", "--turns", "8", "--iterations", "32"),
     *("--pretrain", "1", "--pretrain-turns", "12"),
     *("--replay", "1000", "--gate-games", "8", "--gate-every", "6", "--max-turns", "40"),
 ]
