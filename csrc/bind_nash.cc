@@ -168,12 +168,16 @@ std::unique_ptr<StageGames> stage_games(const Boards& boards, int slots, int lim
 
 GamesSolved solve_games(StageGames& games, const Floats& outcomes, int iterations,
                         const std::string& method, bool logits, float draw_worth,
-                        std::uint64_t seed) {
+                        std::uint64_t seed, const std::optional<Floats>& fixed) {
   check_share(draw_worth, "draw_worth");
   const float* given = outcomes_of(games.leaves(), outcomes);
   const RegretOptions options = options_of(iterations, method, true, true, seed);
   const py::ssize_t n = games.games();
   const py::ssize_t slots = games.leaves().slots();
+  if (fixed && (fixed->ndim() != 3 || fixed->shape(0) != n || fixed->shape(1) != slots ||
+                fixed->shape(2) != kMoves))
+    throw py::value_error("fixed: expected float32 [games, slots, 4], NaN where a seat learns");
+  const float* kept = fixed ? fixed->data() : nullptr;
   py::array_t<float> policy({n, slots, py::ssize_t{kMoves}});
   py::array_t<float> outcome({n, slots + 1});
   py::array_t<float> value({n, slots});
@@ -182,7 +186,7 @@ GamesSolved solve_games(StageGames& games, const Floats& outcomes, int iteration
                          gap.mutable_data()};
   {
     const py::gil_scoped_release nogil;
-    games.solve(given, logits, draw_worth, options, out);
+    games.solve(given, logits, draw_worth, options, out, kept);
   }
   return GamesSolved(py::make_tuple(policy, outcome, value, gap));
 }
@@ -258,13 +262,15 @@ void bind_stages(py::module_& m) {
                            [&](auto* out) { g.leaves().encode(out); });
           },
           "Observations v3 of the open successors: uint8 [leaves, planes, rows, cols].")
-      .def("solve", &solve_games, py::arg("outcomes"), py::kw_only(), py::arg("iterations") = 256,
-           py::arg("method") = "auto", py::arg("logits") = true, py::arg("draw_worth") = 1.0F,
-           py::arg("seed") = 0,
-           "Equilibria from float32 [leaves, slots + 1] (logits or probabilities over the leaf's "
-           "own slots): policy [games, slots, 4], outcome [games, slots + 1], utility [games, "
-           "slots], NashConv [games]. Utilities are chances to win plus equal parts of the draw "
-           "times `draw_worth`.")
+      .def(
+          "solve", &solve_games, py::arg("outcomes"), py::kw_only(), py::arg("iterations") = 256,
+          py::arg("method") = "auto", py::arg("logits") = true, py::arg("draw_worth") = 1.0F,
+          py::arg("seed") = 0, py::arg("fixed") = py::none(),
+          "Equilibria from float32 [leaves, slots + 1] (logits or probabilities over the leaf's "
+          "own slots): policy [games, slots, 4], outcome [games, slots + 1], utility [games, "
+          "slots], NashConv [games]. Utilities are chances to win plus equal parts of the draw "
+          "times `draw_worth`. `fixed` float32 [games, slots, 4] has policies that seats keep, NaN "
+          "where a seat learns; NashConv is then that of those who learn.")
       .def(
           "deepen",
           [](const StageGames& g, int limit) {

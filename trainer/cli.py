@@ -68,6 +68,18 @@ def _nash(args: argparse.Namespace) -> int:
     return run(args)
 
 
+def _exploit_arguments(parser: argparse.ArgumentParser) -> None:
+    from snakekit.trainer.exploit_command import add_arguments
+
+    add_arguments(parser)
+
+
+def _exploit(args: argparse.Namespace) -> int:
+    from snakekit.trainer.exploit_command import run
+
+    return run(args)
+
+
 def _evaluate_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("checkpoint", type=Path, help="folder of a run or of a checkpoint")
     parser.add_argument("--games", type=int, default=200, metavar="N", help="games a pairing")
@@ -150,6 +162,11 @@ METHODS = MappingProxyType(
         ),
         "nash": Method(
             "deep Nash value iteration: self-play by equilibrium", _nash_arguments, _nash
+        ),
+        "exploit": Method(
+            "train best responses to a frozen agent and report what they win",
+            _exploit_arguments,
+            _exploit,
         ),
         "evaluate": Method(
             "play a checkpoint's bare policy against built-in players",

@@ -20,6 +20,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 
+from snakekit.trainer.agents import parse_agent
 from snakekit.trainer.checkpoint import CHECKPOINTS, STATE_FILE, CheckpointError, hash_weights
 from snakekit.trainer.contest import BUILTIN
 
@@ -199,7 +200,9 @@ def prune_unnamed(run: Path) -> None:
 
 
 def check_builtins(names: Sequence[str]) -> None:
-    """Raise ValueError for a name that is no built-in player."""
+    """Raise ValueError for a name that is neither a built-in player nor an agent's text."""
     for name in names:
-        if name not in BUILTIN:
+        if ":" in name:
+            parse_agent(name)
+        elif name not in BUILTIN:
             raise ValueError(f"builtins: unknown player {name!r}; known: {', '.join(BUILTIN)}")

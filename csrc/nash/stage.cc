@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <string>
 
 #include "../rules.h"
@@ -155,8 +156,28 @@ void StageGames::write(const Game& game, const float* policy, std::size_t index,
   }
 }
 
+std::array<const float*, kMaxSlots> StageGames::keep(const Game& game, const float* fixed) {
+  std::array<const float*, kMaxSlots> kept{};
+  if (fixed == nullptr) return kept;
+  fixed_.resize(game.shape.policy_size());
+  float* p = fixed_.data();
+  for (int slot = 0; slot < game.roster.count; ++slot) {
+    const int n = game.shape.actions[slot];
+    const float* given = fixed + static_cast<std::ptrdiff_t>(slot) * kMoves;
+    if (!std::isnan(given[0])) {
+      float total = 0;
+      for (int a = 0; a < n; ++a) total += given[game.moves[slot][a]];
+      for (int a = 0; a < n; ++a)
+        p[a] = total > 0 ? given[game.moves[slot][a]] / total : 1.0F / static_cast<float>(n);
+      kept[slot] = p;
+    }
+    p += n;
+  }
+  return kept;
+}
+
 void StageGames::solve(const float* outcomes, bool logits, float draw_worth,
-                       const RegretOptions& options, const StageResults& out) {
+                       const RegretOptions& options, const StageResults& out, const float* fixed) {
   leaves_.read(outcomes, logits, draw_worth);
   const int slots = leaves_.slots();
   std::fill_n(out.value, games_.size() * slots, 0.0F);
@@ -171,8 +192,9 @@ void StageGames::solve(const float* outcomes, bool logits, float draw_worth,
     RegretOptions each = options;
     each.seed = options.seed + i;
     if (each.method == Method::kExact && n != 2) each.method = Method::kAuto;
+    const auto kept = keep(game, fixed == nullptr ? nullptr : fixed + i * slots * kMoves);
     solver_.solve(game.shape, utility_.data(), each, policy_.data(), out.value + i * slots,
-                  out.gap + i);
+                  out.gap + i, kept.data());
     write(game, policy_.data(), i, out);
   }
 }

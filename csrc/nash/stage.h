@@ -33,9 +33,11 @@ class StageGames {
   // The open successors of `shallower`, one game each, in their order.
   void load_leaves(const StageGames& shallower);
 
-  // `outcomes` [leaves, slots + 1], see LeafSet::read.
+  // `outcomes` [leaves, slots + 1], see LeafSet::read. `fixed` [games, slots, 4], if given, has the
+  // policies of seats that keep theirs, NaN where a seat learns; what it gives to moves that take
+  // no part goes to the others.
   void solve(const float* outcomes, bool logits, float draw_worth, const RegretOptions& options,
-             const StageResults& out);
+             const StageResults& out, const float* fixed = nullptr);
 
   void encode_roots(std::uint8_t* out) const;
   [[nodiscard]] const LeafSet& leaves() const { return leaves_; }
@@ -60,6 +62,7 @@ class StageGames {
   void enumerate(const State<T>& s, const float* prior);
   template <class T>
   [[nodiscard]] Game begin(const State<T>& s, const float* prior) const;
+  std::array<const float*, kMaxSlots> keep(const Game& game, const float* fixed);
   void write(const Game& game, const float* policy, std::size_t index, const StageResults& out);
 
   LeafSet leaves_;
@@ -69,7 +72,7 @@ class StageGames {
   std::vector<State<Large>> large_;
   std::vector<Game> games_;
   StageSolver solver_;
-  std::vector<float> utility_, policy_;
+  std::vector<float> utility_, policy_, fixed_;
 };
 
 }  // namespace snakekit

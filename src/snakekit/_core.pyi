@@ -421,9 +421,9 @@ class StageGames:
         """
         Observations v3 of the boards: uint8 [games, planes, rows, cols].
         """
-    def solve(self, outcomes: typing.Annotated[numpy.typing.ArrayLike, numpy.float32], *, iterations: int = 256, method: str = 'auto', logits: bool = True, draw_worth: float = 1.0, seed: int = 0) -> tuple[numpy.typing.NDArray[numpy.float32], numpy.typing.NDArray[numpy.float32], numpy.typing.NDArray[numpy.float32], numpy.typing.NDArray[numpy.float32]]:
+    def solve(self, outcomes: typing.Annotated[numpy.typing.ArrayLike, numpy.float32], *, iterations: int = 256, method: str = 'auto', logits: bool = True, draw_worth: float = 1.0, seed: int = 0, fixed: typing.Annotated[numpy.typing.ArrayLike, numpy.float32] | None = None) -> tuple[numpy.typing.NDArray[numpy.float32], numpy.typing.NDArray[numpy.float32], numpy.typing.NDArray[numpy.float32], numpy.typing.NDArray[numpy.float32]]:
         """
-        Equilibria from float32 [leaves, slots + 1] (logits or probabilities over the leaf's own slots): policy [games, slots, 4], outcome [games, slots + 1], utility [games, slots], NashConv [games]. Utilities are chances to win plus equal parts of the draw times `draw_worth`.
+        Equilibria from float32 [leaves, slots + 1] (logits or probabilities over the leaf's own slots): policy [games, slots, 4], outcome [games, slots + 1], utility [games, slots], NashConv [games]. Utilities are chances to win plus equal parts of the draw times `draw_worth`. `fixed` float32 [games, slots, 4] has policies that seats keep, NaN where a seat learns; NashConv is then that of those who learn.
         """
     @property
     def candidates(self) -> numpy.typing.NDArray[numpy.bool]:

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from snakekit.trainer.agents import parse_agent
 from snakekit.trainer.nash.planning import PlanRecipe
 from snakekit.trainer.scenario import PATTERN, parse_all
 
@@ -95,6 +96,9 @@ class NashConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     gate_level: Annotated[
         float, Meta(ge=0, description="wins per fair share that a new best needs")
     ] = 1.1
+    against: Annotated[
+        str, Meta(description="a frozen agent to exploit, as of `train exploit`; none: self-play")
+    ] = ""
     ray_workers: Annotated[
         int, Meta(ge=0, le=4096, description="Ray actors that play, 0: this process")
     ] = 0
@@ -107,6 +111,10 @@ class NashConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def __post_init__(self) -> None:
         """Check what no single field shows; raises ValueError."""
         parse_all(self.scenarios)
+        if self.against:
+            parse_agent(self.against)
+        if self.against and self.plans != "off":
+            raise ValueError("plans: expected off against a frozen agent")
         if self.games < self.ray_workers:
             raise ValueError("games: expected at least one for each of ray_workers")
         if self.attention and self.channels % self.attention:

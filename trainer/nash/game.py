@@ -83,6 +83,8 @@ class Solved:
     """`[games]`, NashConv: what best responses would gain, added up."""
     seats: NDArray[np.int8]
     """`[games, slots]`: the seat in each slot, -1 for none."""
+    kept: NDArray[np.bool_] | None = None
+    """`[games, slots]`: keeps a policy of its own, so never explores; None where nobody does."""
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from snakekit.trainer.device import set_threads
 from snakekit.trainer.gate import GateJob, play_job
 from snakekit.trainer.league import Weights
 from snakekit.trainer.nash.config import NashConfig
-from snakekit.trainer.nash.workers import Place, Places, Played, Worker, net_player
+from snakekit.trainer.nash.workers import Place, Places, Played, Worker, gate_players
 
 
 class Actor:
@@ -33,8 +33,8 @@ class Actor:
         """Play the games of `job`."""
         import ray
 
-        players = [net_player(self._config, weights) for weights in ray.get(list(rivals))]
-        return play_job(job, net_player(self._config, candidate), players)
+        found = ray.get(list(rivals))
+        return play_job(job, *gate_players(self._config, self._worker.agent, candidate, found))
 
 
 class RayWorkers:

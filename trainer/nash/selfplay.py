@@ -111,6 +111,8 @@ def choose(
     """
     shape = solved.policy.shape[:2]
     dare = (generator.random(shape) < explore[:, None]) & (solved.seats >= 0)
+    if solved.kept is not None:
+        dare &= ~solved.kept
     weights = np.where(dare[..., None], solved.allowed, solved.policy).astype(np.float64)
     edges = weights.cumsum(2)
     points = generator.random(shape) * edges[..., -1]

@@ -112,22 +112,24 @@ class Nash(Rounds[NashConfig, Replay, list[Played]]):
         return self.learner.update(batch)
 
     def _begin(self, stop: Stop, say: Say) -> dict[str, float]:
-        every = self.config.gate_every
+        every, against = self.config.gate_every, self.config.against
         if not every or self.step // every == self.gated_at // every:
             return {}
         found = self.gate(stop)
-        say(self.step, str(found), "promotion" if found.passed else "gate")
+        say(self.step, str(found), "promotion" if found.passed and not against else "gate")
         return {
             "gate_level": found.level,
             "gate_low": found.low,
             "gate_high": found.high,
-            "gate_promoted": float(found.passed),
+            "gate_promoted": float(found.passed and not against),
             "gate_turns": found.turns,
             "league_best": float(self.league.best.number),
         }
 
     def gate(self, stop: Stop = lambda: False) -> Gate:
         """Play the present net against the bests so far; promote it if it wins enough.
+
+        In a run against a frozen agent it plays that one, and nobody is promoted.
 
         Raises:
             Cancelled: `stop()` turned true.
@@ -136,7 +138,7 @@ class Nash(Rounds[NashConfig, Replay, list[Played]]):
         jobs = gate_jobs(
             self.scenarios,
             config.gate_games,
-            len(self.league.drawn),
+            1 if config.against else len(self.league.drawn),
             seed=config.seed + 7919 * (self.gates + 1),
             max_turns=config.max_turns,
         )
@@ -146,7 +148,7 @@ class Nash(Rounds[NashConfig, Replay, list[Played]]):
         )
         self.gates += 1
         self.gated_at = self.step
-        if found.passed:
+        if found.passed and not config.against:
             self.league.promote(weights, self.rounds)
             self.league.release(())
         return found

@@ -10,15 +10,17 @@ import torch
 from numpy.typing import NDArray
 
 from snakekit.trainer.actors import share_of
+from snakekit.trainer.agents import Agent, open_agent
 from snakekit.trainer.contest import Chooser
 from snakekit.trainer.gate import Gate, GateJob, OnGames, nothing, run_gate
 from snakekit.trainer.league import League, Weights
 from snakekit.trainer.model import ALL_SEAT, Net, build
+from snakekit.trainer.nash.against import AgainstTable
 from snakekit.trainer.nash.config import NashConfig
 from snakekit.trainer.nash.examples import Examples
 from snakekit.trainer.nash.learner import evaluator, infer_policy
 from snakekit.trainer.nash.planning import PlanTeacher
-from snakekit.trainer.nash.players import equilibrium
+from snakekit.trainer.nash.players import best_response, drawn, equilibrium
 from snakekit.trainer.nash.selfplay import Recipe, play
 from snakekit.trainer.nash.snakes import SnakeTable
 from snakekit.trainer.scenario import draw, parse_all
@@ -104,9 +106,21 @@ def net_of(config: NashConfig, weights: Weights) -> Net:
     return net.eval()
 
 
-def net_player(config: NashConfig, weights: Weights) -> Chooser:
-    """Return the player of a gate: the likeliest move of one turn's equilibrium."""
-    return equilibrium(net_of(config, weights), config.slots, iterations=GATE_ITERATIONS)
+def gate_players(
+    config: NashConfig, agent: Agent | None, candidate: Weights, rivals: Sequence[Weights]
+) -> tuple[Chooser, list[Chooser]]:
+    """Return the players of a gate: the candidate and the others.
+
+    They make the likeliest move of one turn's equilibrium. In a run against a frozen agent the
+    candidate makes its best response to the only other player, that agent.
+    """
+    net, slots = net_of(config, candidate), config.slots
+    if agent is not None:
+        best = best_response(evaluator(net), slots, agent.policies, iterations=GATE_ITERATIONS)
+        return drawn(best), [agent.chooser]
+    nets = [net, *(net_of(config, weights) for weights in rivals)]
+    players = [equilibrium(net, slots, iterations=GATE_ITERATIONS) for net in nets]
+    return players[0], players[1:]
 
 
 def combined(parts: Sequence[Mapping[str, float]]) -> dict[str, float]:
@@ -128,19 +142,22 @@ class Worker:
         self.config, self.index, self.count = config, index, count
         self.scenarios = parse_all(config.scenarios)
         self.net = build(ALL_SEAT, config.net_options()).eval()
-        self.tables = [
-            SnakeTable(
-                scenario,
-                share_of(config.games, count, index),
-                config.slots,
-                seed=config.seed * 1000 + number + 1_000_003 * index,
-                max_turns=config.max_turns,
-                draw_worth=config.draw_worth,
-            )
-            for number, scenario in enumerate(self.scenarios)
-        ]
+        self.agent = open_agent(config.against) if config.against else None
+        self.tables = [self._table(number) for number in range(len(self.scenarios))]
         self.number = 0
         self._beginning = self.place()
+
+    def _table(self, number: int) -> SnakeTable:
+        config, scenario = self.config, self.scenarios[number]
+        games = share_of(config.games, self.count, self.index)
+        options: dict[str, Any] = {
+            "seed": config.seed * 1000 + number + 1_000_003 * self.index,
+            "max_turns": config.max_turns,
+            "draw_worth": config.draw_worth,
+        }
+        if self.agent is None:
+            return SnakeTable(scenario, games, config.slots, **options)
+        return AgainstTable(scenario, games, config.slots, agent=self.agent, **options)
 
     def place(self) -> Place:
         """Return where the games are."""
@@ -195,10 +212,10 @@ class Worker:
             self.put(place)
         self.number = _NOWHERE
         self.net.load_state_dict({n: torch.from_numpy(np.array(a)) for n, a in weights.items()})
-        drawn = draw(
+        kinds = draw(
             self.scenarios, self.count, np.random.default_rng([self.config.seed, 4, number])
         )
-        table = self.tables[self.scenarios.index(drawn[self.index])]
+        table = self.tables[self.scenarios.index(kinds[self.index])]
         generator = np.random.default_rng([self.config.seed, 3, number, self.index])
         judge = evaluator(self.net)
         teacher = PlanTeacher(self.config.plan_recipe(), judge, partial(infer_policy, self.net))
@@ -237,9 +254,9 @@ class LocalWorkers:
         progress: OnGames = nothing,
     ) -> Gate:
         """See `Workers`."""
-        rivals = [net_player(self.config, league.weights[e.number]) for e in league.drawn]
-        player = net_player(self.config, candidate)
-        return run_gate(jobs, player, rivals, needed, stop=stop, progress=progress)
+        rivals = [league.weights[e.number] for e in league.drawn]
+        player, others = gate_players(self.config, self._worker.agent, candidate, rivals)
+        return run_gate(jobs, player, others, needed, stop=stop, progress=progress)
 
     def close(self) -> None:
         """Nothing is held that does not end with this object."""

@@ -92,7 +92,8 @@ class PpoConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     best_share: Annotated[Share, Meta(description="opponents that are the current best")] = 0.8
     league_size: Annotated[int, Meta(ge=1, description="most recent bests drawn from")] = 16
     builtins: Annotated[
-        tuple[str, ...], Meta(description="built-in opponents: random, greedy, search1..8")
+        tuple[str, ...],
+        Meta(description="other opponents: random, greedy, search1..8, or frozen agents"),
     ] = ()
     builtin_share: Annotated[Share, Meta(description="opponents that are built-in")] = 0.0
     opponent_best_move: Annotated[

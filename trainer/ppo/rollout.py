@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from snakekit import core
 from snakekit.trainer import symmetry
+from snakekit.trainer.agents import opponent
 from snakekit.trainer.canonical import transformed
-from snakekit.trainer.contest import BUILTIN
 from snakekit.trainer.device import Forward, open_device
 from snakekit.trainer.generate import Cancelled, best_allowed
 from snakekit.trainer.league import LEARNER, League, Weights
@@ -171,6 +171,7 @@ class Worker:
         self.seats = np.full(shape, LEARNER, np.int32)
         self.moves = np.zeros((envs, 64, self.env.seats), np.int8)
         self.opponents = Opponents(config)
+        self.builtins = [opponent(name) for name in config.builtins]
         self._beginning = self.place()
 
     def place(self) -> Place:
@@ -308,7 +309,7 @@ class _Record:
             rows = np.argwhere(theirs & (seats == number)).astype(np.int32)
             at = rows[:, 0], rows[:, 1]
             if number < 0:
-                player = BUILTIN[config.builtins[-1 - number]]
+                player = self.worker.builtins[-1 - number]
                 moves[at] = player(env, rows, int(self.random.integers(2**31)))
                 continue
             logits = opponents.net(number)(env.obs[at])[0]

@@ -22,9 +22,10 @@ from numpy.typing import NDArray
 
 from snakekit import core
 from snakekit.trainer import checkpoint as store
+from snakekit.trainer.agents import opponent
 from snakekit.trainer.card import check_net, make_card, take_over
 from snakekit.trainer.checkpoint import Checkpoint, CheckpointError
-from snakekit.trainer.contest import BUILTIN, contest
+from snakekit.trainer.contest import contest
 from snakekit.trainer.device import open_device, set_threads
 from snakekit.trainer.gate import Gate, OnGames, gate_jobs, nothing
 from snakekit.trainer.generate import Cancelled
@@ -246,7 +247,7 @@ class Ppo:
             lineup = np.ones((config.measure_games, game.snakes), np.intp)
             at = np.arange(config.measure_games)
             lineup[at, at % game.snakes] = 0
-            players = (player, BUILTIN[name])
+            players = (player, opponent(name))
             played = contest(players, lineup, game, seed=1, max_turns=config.max_turns)
             found[key] = float((played.results == 1).mean())
         return found
