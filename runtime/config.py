@@ -36,6 +36,18 @@ class ServerConfig(BackendOptions, frozen=True, kw_only=True):
     plies: Annotated[
         int, Meta(ge=1, le=2, description="turns an equilibrium looks ahead, time allowing")
     ] = 2
+    plans: Annotated[
+        Literal["off", "none", "uniform", "local"],
+        Meta(
+            description="instead of a second turn an equilibrium looks at plans of several turns: "
+            "the policy's own alone, or others found by double oracle at random or near them"
+        ),
+    ] = "off"
+    plan_turns: Annotated[int, Meta(ge=1, le=16, description="length of a plan, turns")] = 3
+    draw_worth: Annotated[
+        float,
+        Meta(ge=0, le=1, description="worth of an equal part of a draw, for an equilibrium"),
+    ] = 1.0
     iterations: Annotated[
         int, Meta(ge=1, le=100_000, description="of regret matching, for an equilibrium")
     ] = 256

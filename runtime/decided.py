@@ -48,6 +48,18 @@ class Decided(msgspec.Struct, frozen=True, kw_only=True):
     """What the network alone would have played."""
     value: float | None
     """The network's expected result, -1..1."""
+    stage: str | None = None
+    """Which game an equilibrium was found for; None for a model that answers for one seat."""
+    plies: int | None = None
+    """Turns that it looked ahead."""
+    leaves: int | None = None
+    """Boards that the model judged."""
+    gap: float | None = None
+    """NashConv among the actions that took part."""
+    oracle_rounds: int | None = None
+    oracle_added: int | None = None
+    solve_ms: float | None = None
+    """Time of the equilibrium."""
     search_scores: list[int | None] | None
     search_labels: list[str] | None
     """`win` or `loss` where it is proved, else `none`."""
@@ -72,6 +84,7 @@ def decided(
 ) -> Decided:
     """Put together what is known of one answered move."""
     decision, evaluation, search = answer.choice
+    stage = evaluation.stage if evaluation is not None else None
     ruleset = asked.game.ruleset.name if asked.game.ruleset is not None else None
     return Decided(
         at=time.time_ns() // 1_000_000,
@@ -91,6 +104,13 @@ def decided(
         policy=softmax(evaluation.logits) if evaluation is not None else None,
         policy_move=MOVE_ORDER[decision.policy_move] if decision.policy_move is not None else None,
         value=round(evaluation.value, 4) if evaluation is not None else None,
+        stage=stage.name if stage is not None else None,
+        plies=stage.plies if stage is not None else None,
+        leaves=stage.leaves if stage is not None else None,
+        gap=round(stage.gap, 4) if stage is not None else None,
+        oracle_rounds=stage.rounds if stage is not None else None,
+        oracle_added=stage.added if stage is not None else None,
+        solve_ms=round(stage.seconds * 1000, 3) if stage is not None else None,
         search_scores=search.scores if search is not None else None,
         search_labels=search.labels if search is not None else None,
         search_distances=search.distances if search is not None else None,

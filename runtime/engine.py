@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 from snakekit import core
 from snakekit.runtime.api import Position, Request, position
 from snakekit.runtime.backends import BackendError, BackendInfo
-from snakekit.runtime.batcher import BatcherError, BatchReport, Evaluation
 from snakekit.runtime.config import ServerConfig
 from snakekit.runtime.contract import ModelCard
 from snakekit.runtime.cores import cores
 from snakekit.runtime.deadline import TimeBudget
 from snakekit.runtime.decide import SINGLE, Decision, Reason, decide
+from snakekit.runtime.feed import BatcherError, BatchReport, Evaluation
 from snakekit.runtime.games import GameStore, Seat
 from snakekit.runtime.loaded import LoadedModel
 from snakekit.runtime.metrics import Metrics
@@ -343,6 +343,8 @@ class Engine:
     def _on_batch(self, report: BatchReport) -> None:
         self.metrics.policy_seconds.observe(report.seconds)
         self.metrics.policy_batch_size.observe(report.size)
+        if report.stage is not None:
+            self.metrics.solved(report.stage)
         for seconds in report.queued_seconds:
             self.metrics.policy_queue_seconds.observe(seconds)
 

@@ -14,11 +14,13 @@ import numpy as np
 from snakekit import core
 from snakekit.runtime.api import Position
 from snakekit.runtime.backends import Backend, BackendError, load_backend
-from snakekit.runtime.batcher import Batcher, BatchReport, Evaluation
+from snakekit.runtime.batcher import Batcher
 from snakekit.runtime.config import ServerConfig
 from snakekit.runtime.contract import ModelCard
 from snakekit.runtime.cores import yield_to_others
-from snakekit.runtime.equilibrium import Equilibrium, EquilibriumWorker
+from snakekit.runtime.equilibrium import Equilibrium, Lookahead
+from snakekit.runtime.feed import BatchReport, Evaluation
+from snakekit.runtime.solving import EquilibriumWorker
 
 WARM_UP_RUNS = 3
 HUNG_S = 2.0
@@ -42,7 +44,7 @@ class LoadedModel:
         self._worker: Batcher | EquilibriumWorker
         if card.slots:
             self._worker = EquilibriumWorker(
-                Equilibrium(backend, card, iterations=config.iterations, plies=config.plies),
+                Equilibrium(backend, card, lookahead(config)),
                 bare=config.mode != "equilibrium",
                 temperature=config.temperature,
                 limit=config.queue_limit,
@@ -117,6 +119,17 @@ class LoadedModel:
         """Free the model; with `drain`, answer what waits first."""
         await self._worker.close(drain=drain)
         self._backend.close()
+
+
+def lookahead(config: ServerConfig) -> Lookahead:
+    """Return what an equilibrium looks at by the server's options."""
+    return Lookahead(
+        plies=config.plies,
+        plans=config.plans,
+        plan_turns=config.plan_turns,
+        iterations=config.iterations,
+        draw_worth=config.draw_worth,
+    )
 
 
 def open_checked(

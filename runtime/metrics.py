@@ -17,6 +17,7 @@ from prometheus_client import (
 from snakekit.runtime.backends.base import BackendInfo
 from snakekit.runtime.contract import ModelCard
 from snakekit.runtime.decide import Reason
+from snakekit.runtime.feed import Stage
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 SECONDS = (
@@ -30,6 +31,7 @@ REJECTED = (
     *("not_json", "too_deep", "invalid", "too_large", "timeout", "http"),
     *("busy", "closing", "rate", "connections"),
 )
+EQUILIBRIA = ("policy", "turn", "crowd", "turns", "plans")
 RELOADS = ("done", "refused")
 DROPPED = ("queue_full", "no_writer")
 RESULTS = ("won", "lost", "draw", "unfinished")
@@ -63,6 +65,15 @@ class Metrics:
         self.policy_batch_size = histogram(
             "policy_batch_size", "Positions in one inference call.", (1, 2, 4, 8, 16, 32, 64)
         )
+        self.equilibrium_gap = histogram(
+            "equilibrium_gap",
+            "What best responses would gain in the game that was solved.",
+            (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0),
+        )
+        self.oracle_rounds = histogram(
+            "oracle_rounds", "Looks for a better action in one move.", (0, 1, 2, 4, 8, 16, 32)
+        )
+        self.oracle_added = self._counter("oracle_added_total", "Better actions that were found.")
         self.search_seconds = histogram("search_seconds", "Time of one search.")
         self.search_depth = histogram(
             "search_depth", "Full turns completed.", (1, 2, 3, 4, 6, 8, 10, 12, 16, 24, 32, 64)
@@ -124,6 +135,10 @@ class Metrics:
         self.check_disagreements = self._counter(
             "check_disagreements_total", "Positions that two backends answered differently."
         )
+        equilibria = self._labelled(
+            "equilibria_total", "Equilibria by the game that was solved.", ("stage",)
+        )
+        self.equilibria = {stage: equilibria.labels(stage) for stage in EQUILIBRIA}
         rejected = self._labelled("requests_rejected_total", "Requests refused.", ("cause",))
         dropped = self._labelled("records_dropped_total", "Requests not recorded.", ("cause",))
         self.records_dropped = {cause: dropped.labels(cause) for cause in DROPPED}
@@ -134,6 +149,15 @@ class Metrics:
     def fallback(self, stage: str, cause: str) -> None:
         """Count one fallback; `stage` and `cause` are of `STAGES` and `CAUSES`."""
         self.fallbacks[stage, cause].inc()
+
+    def solved(self, stage: Stage) -> None:
+        """Count one equilibrium, or the bare policy in its place."""
+        self.equilibria[stage.name].inc()
+        if stage.plies:
+            self.equilibrium_gap.observe(stage.gap)
+        if stage.name in ("crowd", "plans"):
+            self.oracle_rounds.observe(stage.rounds)
+            self.oracle_added.inc(stage.added)
 
     def compared(self, positions: int, disagreements: int) -> None:
         """Count what the backend `check` compared; callable from any thread."""

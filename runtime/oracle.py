@@ -272,8 +272,11 @@ class DoubleOracle:
 
 def _distinct(plays: Plays) -> Plays:
     """Return the distinct rows, in the order of their first places."""
-    first = np.unique(plays, axis=0, return_index=True)[1]
-    return np.asarray(plays[np.sort(first)], np.int32)
+    rows = np.ascontiguousarray(plays, np.int32)
+    first: dict[bytes, int] = {}
+    for index, row in enumerate(rows):
+        first.setdefault(row.tobytes(), index)
+    return rows[list(first.values())]
 
 
 def search_together(

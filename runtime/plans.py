@@ -5,23 +5,14 @@ move. Without that an equilibrium over plans is full of victories over snakes th
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from snakekit import core
-from snakekit.runtime.backends import Backend
 from snakekit.runtime.contract import ModelCard
-from snakekit.runtime.oracle import (
-    DoubleOracle,
-    Floats,
-    Found,
-    OracleRules,
-    Plays,
-    Rows,
-    search_together,
-)
+from snakekit.runtime.oracle import Floats, Found, OracleRules, Plays, Rows
 
 CHUNK = 64
 WINDOW = 2
@@ -165,93 +156,11 @@ def kept_actions(rows: Iterable[tuple[Floats, NDArray[np.bool_]]]) -> list[Plays
     ]
 
 
-class PlanAnswer(NamedTuple):
-    """First moves that an equilibrium over plans makes."""
-
-    policy: Floats
-    """Probabilities `[slots that live, 4]`."""
-    found: Found
-
-
-class Planner:
-    """Solves boards over plans with one model for all seats. Not for several threads at once."""
-
-    def __init__(
-        self,
-        backend: Backend,
-        card: ModelCard,
-        *,
-        turns: int = 4,
-        candidates: int = 8,
-        rules: OracleRules | None = None,
-        draw_worth: float = 1.0,
-    ) -> None:
-        """Use a model that answers for all seats.
-
-        Args:
-            backend: runs it.
-            card: the model's.
-            turns: length of a plan.
-            candidates: plans drawn from the policy for all seats.
-            rules: of the double oracle.
-            draw_worth: of an equal part of a draw.
-
-        Raises:
-            ValueError: the model answers for one seat.
-        """
-        self._slots = slots_of(card)
-        self._backend = backend
-        self._turns, self._candidates, self._draw_worth = turns, candidates, draw_worth
-        self._rules = rules if rules is not None else OracleRules()
-
-    def solve(self, state: core.State, seed: int) -> PlanAnswer:
-        """Return the equilibrium over plans, a pure function of a board and a seed."""
-        answer = self.attempt(state, seed, lambda rows: True)
-        if answer is None:
-            raise RuntimeError("plans: the search ended before it had an equilibrium")
-        return answer
-
-    def attempt(
-        self, state: core.State, seed: int, may_ask: Callable[[int], bool]
-    ) -> PlanAnswer | None:
-        """Return what is found in time, or None if not even a first equilibrium is.
-
-        Args:
-            state: at least two living snakes.
-            seed: of all draws.
-            may_ask: asked before every batch, with its size; the search ends where it says no.
-        """
-        generator = np.random.default_rng(seed)
-        walk = core.PlanWalk(state, count=self._candidates, turns=self._turns, slots=self._slots)
-        if not propose([walk], lambda rows: self._infer(rows)[0], [generator], may_ask):
-            return None
-        game = PlanGame(state, self._slots, self._turns, draw_worth=self._draw_worth)
-        oracle = DoubleOracle(game, starts(walk.plans, self._rules), self._rules)
-        search_together([oracle], lambda rows: self._infer(rows)[1], [generator], may_ask)
-        if not oracle.ready:
-            return None
-        found = oracle.found()
-        return PlanAnswer(first_moves(found, len(core.MOVES)), found)
-
-    def _infer(self, rows: Rows) -> tuple[Floats, Floats]:
-        return infer(self._backend, rows, self._slots)
-
-
 def slots_of(card: ModelCard) -> int:
     """Return how many seats a model answers for; raises ValueError where it is for one alone."""
     if not card.slots:
         raise ValueError(f"model {card.name}: answers for one seat, not for all")
     return card.slots
-
-
-def infer(backend: Backend, obs: Rows, slots: int) -> tuple[Floats, Floats]:
-    """Return policies and outcomes of any number of boards, in batches that a cache can hold."""
-    if not len(obs):
-        return np.zeros((0, slots, len(core.MOVES)), np.float32), np.zeros(
-            (0, slots + 1), np.float32
-        )
-    parts = [backend.infer(obs[i : i + CHUNK]) for i in range(0, len(obs), CHUNK)]
-    return np.concatenate([p for p, _ in parts]), np.concatenate([v for _, v in parts])
 
 
 def first_moves(found: Found, moves: int) -> Floats:

@@ -142,7 +142,7 @@ async def _move(request: web.Request) -> web.Response:
         # In the loop's next round: the answer goes out first, and an error cannot touch it.
         asyncio.get_running_loop().call_soon(observer.moved, body, asked, answer)
     if move_log.isEnabledFor(logging.DEBUG):
-        _log_move(asked, MOVE_ORDER[answer.move], answer.reason, answer.seconds)
+        _log_move(asked, answer)
     response = web.Response(body=ANSWERS[answer.move], content_type="application/json")
     if engine.closing:
         # The next move of this game can go to another instance.
@@ -154,15 +154,27 @@ def _closing() -> RequestError:
     return RequestError(503, "closing", "server: is stopping, expected new games elsewhere")
 
 
-def _log_move(asked: Request, move: str, reason: str, seconds: float) -> None:
-    facts = {
+def _log_move(asked: Request, answer: Answer) -> None:
+    facts: dict[str, str | int | float] = {
         "game": asked.game.id,
         "you": asked.you.id,
         "turn": asked.turn,
-        "move": move,
-        "reason": str(reason),
-        "ms": round(seconds * 1000, 2),
+        "move": MOVE_ORDER[answer.move],
+        "reason": str(answer.reason),
+        "ms": round(answer.seconds * 1000, 2),
     }
+    evaluation = answer.choice.evaluation
+    if evaluation is not None and evaluation.stage is not None:
+        stage = evaluation.stage
+        facts |= {
+            "stage": stage.name,
+            "plies": stage.plies,
+            "leaves": stage.leaves,
+            "gap": round(stage.gap, 4),
+            "oracle_rounds": stage.rounds,
+            "oracle_added": stage.added,
+            "solve_ms": round(stage.seconds * 1000, 2),
+        }
     move_log.debug("move", extra={"facts": facts})
 
 

@@ -4,10 +4,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal, cast, get_args
+from typing import Literal, cast
 
 from snakekit.bench.players import PlayerError, parse_search
 from snakekit.bench.search_plan import SearchPlan
+from snakekit.runtime.equilibrium import Lookahead
 from snakekit.runtime.oracle import Pool
 
 Kind = Literal["random", "greedy", "search", "policy", "equilibrium", "plans", "hybrid", "http"]
@@ -17,6 +18,7 @@ ALL_SEAT_KINDS = ("equilibrium", "plans")
 MAX_ENTRANTS = 64
 _NAMED = re.compile(r"([^=:/]+)=(.+)", re.DOTALL)
 _HEATED = re.compile(r"(.*)@(\d+(?:\.\d+)?)", re.DOTALL)
+_PLANNED = re.compile(r"(.*):(none|uniform|local)(?:,turns=([1-9]|1[0-6]))?", re.DOTALL)
 _EXPECTED = (
     "expected a URL, random, greedy, search:MS, search:depth=N, search:nodes=N, policy:MODEL, "
     "equilibrium:MODEL[,plies=2][,override=MS|depth=N|nodes=N], "
@@ -37,10 +39,8 @@ class Entrant:
     """Of search and hybrid, and of equilibria that a search's proofs override."""
     temperature: float | None = None
     """Of policies and equilibria: None takes the arena's, 0 is arg max."""
-    pool: Pool = "local"
-    """Of plans: where the double oracle's new ones come from."""
-    plies: int = 1
-    """Of equilibria: turns looked ahead, 1 or 2."""
+    look: Lookahead | None = None
+    """Of equilibria and plans."""
     url: str = ""
 
     @property
@@ -75,12 +75,7 @@ def parse_entrant(text: str) -> Entrant:
             return Entrant(name, spec, "policy", model=model, temperature=heat)
         return _equilibrium(Entrant(name, spec, "equilibrium", temperature=heat), model)
     if kind == "plans" and colon:
-        model, colon, pool = argument.rpartition(":")
-        if pool not in get_args(Pool):
-            raise PlayerError(
-                f"player {spec}: expected plans:MODEL:none, :uniform or :local, found {pool!r}"
-            )
-        return Entrant(name, spec, "plans", model=model, pool=cast(Pool, pool))
+        return _plans(Entrant(name, spec, "plans"), argument)
     if kind == "hybrid" and colon:
         model, colon, budget = argument.rpartition(":")
         return Entrant(name, spec, "hybrid", model=model, plan=parse_search(budget, spec))
@@ -101,7 +96,20 @@ def _equilibrium(entrant: Entrant, argument: str) -> Entrant:
                 f"player {entrant.spec}: expected plies=1, plies=2 or override=SEARCH after a "
                 f"comma, found {option!r}"
             )
-    return replace(entrant, model=model, plies=plies, plan=plan)
+    return replace(entrant, model=model, look=Lookahead(plies=plies), plan=plan)
+
+
+def _plans(entrant: Entrant, argument: str) -> Entrant:
+    found = _PLANNED.fullmatch(argument)
+    if found is None:
+        raise PlayerError(
+            f"player {entrant.spec}: expected plans:MODEL:none, :uniform or :local, with "
+            f",turns=N after it or not, found {argument!r}"
+        )
+    turns = int(found[3] or Lookahead().plan_turns)
+    return replace(
+        entrant, model=found[1], look=Lookahead(plans=cast(Pool, found[2]), plan_turns=turns)
+    )
 
 
 def parse_entrants(texts: Sequence[str]) -> list[Entrant]:

@@ -54,11 +54,7 @@ class Minds:
             if isinstance(batcher, AllSeats):
                 for i in indices:
                     ask = asks[i]
-                    if ask.entrant.kind == "plans":
-                        found[i] = batcher.planned(ask.state, ask.seat, ask.entrant.pool, ask.key)
-                        continue
-                    plies = ask.entrant.plies if ask.entrant.kind == "equilibrium" else 0
-                    found[i] = batcher.logits(ask.state, ask.seat, plies=plies)
+                    found[i] = batcher.logits(ask.state, ask.seat, ask.entrant.look)
                 continue
             logits = batcher.logits([(asks[i].state, asks[i].seat) for i in indices])
             found.update(zip(indices, logits.tolist(), strict=True))

@@ -1,6 +1,5 @@
 """The networks of an arena: each model opened once a thread, asked in batches of one size."""
 
-import math
 import random
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -13,9 +12,7 @@ from snakekit.bench.players import PlayerError
 from snakekit.core import State
 from snakekit.runtime.backends.base import Backend
 from snakekit.runtime.contract import ModelCard
-from snakekit.runtime.equilibrium import Equilibrium, own_logits
-from snakekit.runtime.oracle import OracleRules, Pool
-from snakekit.runtime.plans import Planner
+from snakekit.runtime.equilibrium import Equilibrium, Lookahead, own_logits
 
 CHUNK = 8
 """Observations in one inference, always. Kernels are chosen by the size of a batch and differ in
@@ -104,34 +101,23 @@ class AllSeats:
 
     def __init__(self, source: ModelSource) -> None:
         self._net, self._card = source.open(), source.card
-        self._solvers = {n: Equilibrium(self._net, self._card, plies=n) for n in (1, 2)}
+        self._solvers: dict[Lookahead, Equilibrium] = {}
         self._noise = random.Random(0)
 
-    def logits(self, state: State, seat: int, *, plies: int) -> list[float]:
+    def logits(self, state: State, seat: int, look: Lookahead | None) -> list[float]:
         """Return the logarithms of a living seat's four probabilities.
 
         Args:
             state: the board.
             seat: the seat.
-            plies: turns that the equilibrium looks ahead; 0 asks the net's own policy.
+            look: what the equilibrium looks at; without it the net's own policy is asked.
         """
-        solver = self._solvers[max(plies, 1)]
-        solution = solver.solve(state) if plies else solver.bare(state)
+        key = look if look is not None else Lookahead()
+        if key not in self._solvers:
+            self._solvers[key] = Equilibrium(self._net, self._card, key)
+        solver = self._solvers[key]
+        solution = solver.bare(state) if look is None else solver.solve(state)
         return own_logits(solution, state, seat, 0, self._noise).logits
-
-    def planned(self, state: State, seat: int, pool: Pool, key: int) -> list[float]:
-        """The same from an equilibrium over plans of several turns.
-
-        Args:
-            state: the board.
-            seat: the seat.
-            pool: where the double oracle's new plans come from.
-            key: seed of all draws.
-        """
-        planner = Planner(self._net, self._card, rules=OracleRules(pool=pool))
-        answer = planner.solve(state, key)
-        policy = answer.policy[state.living().index(seat)]
-        return [math.log(max(float(p), 1e-9)) for p in policy]
 
 
 def asker(source: ModelSource) -> Batcher | AllSeats:

@@ -138,6 +138,10 @@ function moveRow(d, move, i) {
 function facts(d) {
   const words = [];
   if (d.value !== null) words.push(`value ${d.value.toFixed(2)}`);
+  if (d.stage) {
+    const found = d.oracle_added ? `, ${d.oracle_added} found in ${d.oracle_rounds} looks` : "";
+    words.push(`equilibrium of ${d.stage} (${d.plies} turns, ${d.leaves} boards${found}), gap ${d.gap.toFixed(3)}`, `solved in ${d.solve_ms.toFixed(1)} ms`);
+  }
   if (d.search_depth !== null) words.push(`depth ${d.search_depth}`, `${d.search_nodes.toLocaleString("en")} positions`);
   if (d.search_ms !== null) words.push(`search ${d.search_ms.toFixed(1)} ms`);
   if (d.search_line && d.search_line.length) {

@@ -14,6 +14,7 @@ from snakekit.bench.arena.store import GAMES, read_games
 from snakekit.bench.players import PlayerError, SearchPlan, parse_player
 from snakekit.core import PLANES, State, all_seat_planes
 from snakekit.runtime.contract import ALL_SEATS, ModelCard
+from snakekit.runtime.equilibrium import Lookahead
 from snakekit.trainer import checkpoint
 from snakekit.trainer.model import ALL_SEAT, build, count_parameters
 
@@ -145,13 +146,16 @@ def test_texts_of_players() -> None:
     hot = parse_entrant("hot=policy:standard@0.5")
     assert (hot.name, hot.model, hot.temperature) == ("hot", "standard", 0.5)
     far = parse_entrant("equilibrium:a.onnx,plies=2,override=nodes=900@0.5")
-    assert (far.model, far.plies, far.plan, far.temperature) == (
+    assert (far.model, far.look, far.plan, far.temperature) == (
         "a.onnx",
-        2,
+        Lookahead(plies=2),
         SearchPlan(nodes=900),
         0.5,
     )
-    assert parse_entrant("equilibrium:a.onnx").plies == 1
+    assert parse_entrant("equilibrium:a.onnx").look == Lookahead()
+    planned = parse_entrant("plans:a:b.onnx:uniform,turns=5")
+    assert planned.model == "a:b.onnx"
+    assert planned.look == Lookahead(plans="uniform", plan_turns=5)
     for wrong in ("plies=3", "override", "depth=2"):
         with pytest.raises(PlayerError, match="expected plies=1, plies=2 or override=SEARCH"):
             parse_entrant(f"equilibrium:a.onnx,{wrong}")

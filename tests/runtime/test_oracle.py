@@ -12,8 +12,9 @@ from snakekit.core import Settings, Snake, State
 from snakekit.runtime.backends.base import BackendInfo
 from snakekit.runtime.backends.random_play import random_card
 from snakekit.runtime.contract import ALL_SEATS
+from snakekit.runtime.equilibrium import Equilibrium, Lookahead
 from snakekit.runtime.oracle import DoubleOracle, Found, OracleRules, search_together
-from snakekit.runtime.plans import PlanGame, Planner, first_moves, propose
+from snakekit.runtime.plans import PlanGame, propose
 
 CHOICES = 4
 
@@ -179,19 +180,24 @@ def test_plans_are_legal_and_change_little():
             alone.step([int(move)])
 
 
+def planning(pool: str = "local", turns: int = 4) -> Equilibrium:
+    look = Lookahead(plans=pool, plan_turns=turns)  # type: ignore[arg-type]
+    return Equilibrium(Roomy(), CARD, look)
+
+
 @pytest.mark.parametrize("snakes", [2, 3])
-def test_the_planner_answers_for_all_living_seats(snakes):
-    planner = Planner(Roomy(), CARD, turns=3, candidates=6)
+def test_plans_answer_for_all_living_seats(snakes):
     state = board(snakes)
-    answer = planner.solve(state, 1)
-    np.testing.assert_allclose(answer.policy.sum(1), 1, atol=1e-5)
+    answer = planning(turns=3).solve(state)
+    np.testing.assert_allclose(np.sum(answer.policy, 1), 1, atol=1e-5)
     for seat, chances in enumerate(answer.policy):
-        assert all(state.safe_mask(seat) >> m & 1 for m in np.flatnonzero(chances > 1e-6))
-    again = planner.solve(state, 1)
-    np.testing.assert_array_equal(answer.policy, again.policy)
-    assert answer.found.value.sum() == pytest.approx(1, abs=1e-4)
-    want = first_moves(answer.found, 4)
-    np.testing.assert_array_equal(want, answer.policy)
+        assert all(state.safe_mask(seat) >> m & 1 for m in np.flatnonzero(np.array(chances) > 1e-6))
+    again = planning(turns=3).solve(state)
+    assert answer.policy == again.policy
+    assert sum(answer.utility) == pytest.approx(1, abs=1e-4)
+    assert (answer.stage.name, answer.plies) == ("plans", 3)
+    assert answer.stage.rounds > 0
+    assert planning("none").solve(state).stage.rounds == 0
 
 
 def test_a_kill_two_turns_away_is_planned():
@@ -199,8 +205,7 @@ def test_a_kill_two_turns_away_is_planned():
     hunted = Snake("a", 90, [(0, 0), (1, 0), (2, 0), (3, 0)])
     hunter = Snake("b", 90, [(1, 3), (1, 4), (1, 5), (2, 5), (3, 5)])
     state = State(7, 7, [hunted, hunter])
-    answer = Planner(Roomy(), CARD, turns=4, candidates=8).solve(state, 2)
-    assert answer.found.value[1] > 0.9
+    assert planning().solve(state).utility[1] > 0.9
 
 
 def test_proposals_follow_the_policy():
