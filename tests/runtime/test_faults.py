@@ -77,7 +77,7 @@ async def test_a_hung_backend_does_not_hold_up_the_end(
 ) -> None:
     backend = Hanging()
     monkeypatch.setattr(loaded, "load_backend", lambda *_, **__: (backend, random_card()))
-    monkeypatch.setattr("snakekit.runtime.batcher.CLOSE_S", 0.1)
+    monkeypatch.setattr("snakekit.runtime.feed.CLOSE_S", 0.1)
     client = await make_client(FAST)
     request_json["game"]["timeout"] = 100
     backend.gate.clear()
