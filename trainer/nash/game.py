@@ -68,6 +68,14 @@ class SimultaneousGame(Protocol[State, Action]):
         """Return what a network sees: `[N, planes, rows, cols]`."""
         ...
 
+    def pack(self, states: Sequence[State]) -> NDArray[np.int64]:
+        """Return states as rows of numbers `[N, size]`, to be saved."""
+        ...
+
+    def unpack(self, rows: NDArray[np.int64]) -> list[State]:
+        """Return the states of such rows; raises ValueError for rows of another game."""
+        ...
+
 
 @dataclass(frozen=True)
 class Solved:

@@ -169,17 +169,24 @@ class GamePlans(Generic[State, Action]):
         self.living = list(game.living(root))
         self.seats = len(self.living)
         self._lines: list[tuple[int, Floats | None]] = []
+        self._seen: dict[bytes, State] = {b"": root}
+        """States by the joint actions so far."""
+
+    def _after(self, line: Plays, turns: int) -> State:
+        """Return the state after the first turns of a joint plan, or where the game ended."""
+        key = line[:, :turns].tobytes()
+        if key not in self._seen:
+            before = self._after(line, turns - 1)
+            over = self.game.outcome(before) is not None
+            self._seen[key] = before if over else self._step(before, line[:, turns - 1])
+        return self._seen[key]
 
     def expand(self, joint: Plays) -> Rows:
         """See `Payoffs`."""
         leaves: list[State] = []
         self._lines = []
         for line in joint:
-            state = self.root
-            for turn in range(self.turns):
-                if self.game.outcome(state) is not None:
-                    break
-                state = self._step(state, line[:, turn])
+            state = self._after(line, self.turns)
             end = self.game.outcome(state)
             self._lines.append((-1 if end is not None else len(leaves), end))
             leaves += [state] if end is None else []

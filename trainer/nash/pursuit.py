@@ -103,6 +103,19 @@ class Pursuit:
             out[i, 3] = state.left
         return out
 
+    def pack(self, states: Sequence[Place]) -> NDArray[np.int64]:
+        """Return rows of both cells, the turns left, and whether the runner is caught."""
+        return np.array([(*s.runner, *s.hunter, s.left, s.caught) for s in states], np.int64)
+
+    def unpack(self, rows: NDArray[np.int64]) -> list[Place]:
+        """Return the states of such rows; raises ValueError for rows of another game."""
+        found = [Place((a, b), (c, d), e, bool(f)) for a, b, c, d, e, f in rows.tolist()]
+        for runner, hunter, left, _ in found:
+            inside = all(0 <= x < self.cols and 0 <= y < self.rows for x, y in (runner, hunter))
+            if not inside or not 0 <= left <= self.limit:
+                raise ValueError("the saved games are of another kind")
+        return found
+
     def states(self) -> Iterator[Place]:
         """Yield every open state, those with fewer turns left first."""
         cells = [self._cell(number) for number in range(self.cols * self.rows)]

@@ -1,6 +1,7 @@
 """A `Table` for any `SimultaneousGame`: plain Python, for small games and as a reference."""
 
 import itertools
+import json
 import math
 from typing import Any, Generic
 
@@ -8,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from snakekit import core
+from snakekit.trainer.checkpoint import pack_generator, unpack_generator
 from snakekit.trainer.nash.game import (
     Action,
     Ends,
@@ -148,9 +150,19 @@ class GameTable(Generic[State, Action]):
         return Ends(over, cut, outcome)
 
     def pack(self) -> dict[str, NDArray[Any]]:
-        """Refuse: games of this kind are small and begin anew."""
-        raise NotImplementedError("only games of SnakeTable can be saved")
+        """See `Table`."""
+        return {
+            "states": self.game.pack(self._states),
+            "turns": self.turns(),
+            "generator": np.frombuffer(
+                json.dumps(pack_generator(self._generator)).encode(), np.uint8
+            ),
+        }
 
     def unpack(self, arrays: dict[str, NDArray[Any]]) -> None:
-        """Refuse, as `pack` does."""
-        raise NotImplementedError("only games of SnakeTable can be saved")
+        """See `Table`."""
+        states = self.game.unpack(arrays["states"])
+        if len(states) != self.games:
+            raise ValueError("the saved games are of another kind")
+        self._states, self._turns = states, arrays["turns"].copy()
+        self._generator = unpack_generator(json.loads(arrays["generator"].tobytes()))

@@ -144,3 +144,23 @@ def test_a_generic_table_and_the_games_own_agree_on_what_is_certain():
     examples, figures = play(table, even(2), RECIPE, np.random.default_rng(0))
     assert figures["turns_per_game"] == 1
     assert examples.outcome[:, 2].max() == 0
+
+
+def test_games_of_a_generic_table_go_on_from_where_they_were_saved():
+    tables = [GameTable(Pursuit(), 6, seed=3, max_turns=5) for _ in range(2)]
+    generator = np.random.default_rng(1)
+    play(tables[0], even(2), RECIPE, generator)
+    tables[1].unpack(tables[0].pack())
+    state = generator.bit_generator.state
+    found = []
+    for table in tables:
+        generator.bit_generator.state = state
+        found.append(play(table, even(2), RECIPE, generator)[0])
+    for a, b in zip(*(vars(part).values() for part in found), strict=True):
+        np.testing.assert_array_equal(a, b)
+    for other in (
+        GameTable(Pursuit(), 5, seed=3, max_turns=5),
+        GameTable(Pursuit(2, 2), 6, seed=3, max_turns=5),
+    ):
+        with pytest.raises(ValueError, match="another kind"):
+            other.unpack(tables[0].pack())
