@@ -49,7 +49,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="*",
         metavar="[NAME=]PLAYER",
         help="URL, random, greedy, search:MS, search:depth=N, search:nodes=N, "
-        "policy:MODEL[@TEMPERATURE], equilibrium:MODEL[,plies=2][,override=SEARCH][@TEMPERATURE], "
+        "policy:MODEL[@TEMPERATURE], "
+        "equilibrium:MODEL[,plies=2][,draw=WORTH][,override=SEARCH][@TEMPERATURE], "
         "hybrid:MODEL:MS "
         "(searches also with ,weights=FILE); MODEL is "
         "an ONNX file, a checkpoint folder, or empty for the shipped one",

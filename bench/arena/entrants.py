@@ -17,11 +17,12 @@ ALL_SEAT_KINDS = ("equilibrium", "plans")
 """Players that need a model which answers for all seats."""
 MAX_ENTRANTS = 64
 _NAMED = re.compile(r"([^=:/]+)=(.+)", re.DOTALL)
+_SHARE = re.compile(r"0|1|0?\.\d+|1\.0+")
 _HEATED = re.compile(r"(.*)@(\d+(?:\.\d+)?)", re.DOTALL)
 _PLANNED = re.compile(r"(.*):(none|uniform|local)(?:,turns=([1-9]|1[0-6]))?", re.DOTALL)
 _EXPECTED = (
     "expected a URL, random, greedy, search:MS, search:depth=N, search:nodes=N, policy:MODEL, "
-    "equilibrium:MODEL[,plies=2][,override=MS|depth=N|nodes=N], "
+    "equilibrium:MODEL[,plies=2][,draw=WORTH][,override=MS|depth=N|nodes=N], "
     "plans:MODEL:none|uniform|local or hybrid:MODEL:MS"
 )
 
@@ -84,19 +85,21 @@ def parse_entrant(text: str) -> Entrant:
 
 def _equilibrium(entrant: Entrant, argument: str) -> Entrant:
     model, *options = argument.split(",")
-    plies, plan = 1, None
+    look, plan = Lookahead(), None
     for option in options:
         key, _, value = option.partition("=")
         if key == "plies" and value in ("1", "2"):
-            plies = int(value)
+            look = look._replace(plies=int(value))
+        elif key == "draw" and _SHARE.fullmatch(value):
+            look = look._replace(draw_worth=float(value))
         elif key == "override" and value:
             plan = parse_search(value, entrant.spec)
         else:
             raise PlayerError(
-                f"player {entrant.spec}: expected plies=1, plies=2 or override=SEARCH after a "
-                f"comma, found {option!r}"
+                f"player {entrant.spec}: expected plies=1, plies=2, draw=0..1 or "
+                f"override=SEARCH after a comma, found {option!r}"
             )
-    return replace(entrant, model=model, look=Lookahead(plies=plies), plan=plan)
+    return replace(entrant, model=model, look=look, plan=plan)
 
 
 def _plans(entrant: Entrant, argument: str) -> Entrant:

@@ -145,10 +145,10 @@ def test_figures_are_named_by_the_kind_of_players() -> None:
 def test_texts_of_players() -> None:
     hot = parse_entrant("hot=policy:standard@0.5")
     assert (hot.name, hot.model, hot.temperature) == ("hot", "standard", 0.5)
-    far = parse_entrant("equilibrium:a.onnx,plies=2,override=nodes=900@0.5")
+    far = parse_entrant("equilibrium:a.onnx,plies=2,draw=0.3,override=nodes=900@0.5")
     assert (far.model, far.look, far.plan, far.temperature) == (
         "a.onnx",
-        Lookahead(plies=2),
+        Lookahead(plies=2, draw_worth=0.3),
         SearchPlan(nodes=900),
         0.5,
     )
@@ -156,8 +156,8 @@ def test_texts_of_players() -> None:
     planned = parse_entrant("plans:a:b.onnx:uniform,turns=5")
     assert planned.model == "a:b.onnx"
     assert planned.look == Lookahead(plans="uniform", plan_turns=5)
-    for wrong in ("plies=3", "override", "depth=2"):
-        with pytest.raises(PlayerError, match="expected plies=1, plies=2 or override=SEARCH"):
+    for wrong in ("plies=3", "override", "depth=2", "draw=2"):
+        with pytest.raises(PlayerError, match="expected plies=1, plies=2, draw"):
             parse_entrant(f"equilibrium:a.onnx,{wrong}")
     mixed = parse_entrant("hybrid::50")
     assert (mixed.model, mixed.plan) == ("", SearchPlan(budget_us=50_000))
