@@ -35,7 +35,7 @@ class AgainstTable(SnakeTable):
         """See `Table`; the agent's seats keep their policies and never explore."""
         if self._stage is None:
             raise RuntimeError("solve comes after expand")
-        fixed, kept = kept_policies(self._states, self.slots, self.learners(), self.agent.policies)
+        fixed, kept = kept_policies(self.states, self.slots, self.learners(), self.agent.policies)
         policy, outcome, _, gap = self._stage.solve(
             outcomes, iterations=iterations, draw_worth=self.draw_worth, fixed=fixed
         )

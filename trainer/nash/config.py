@@ -90,6 +90,10 @@ class NashConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     pretrain: Annotated[
         int, Meta(ge=0, description="rounds at first with outcomes as targets (lambda 1)")
     ] = 0
+    imitate: Annotated[
+        int, Meta(ge=0, description="rounds at first that the alpha-beta search plays")
+    ] = 0
+    imitate_nodes: Annotated[int, Meta(ge=1, description="positions a move of that search")] = 300
     pretrain_turns: Annotated[int, Meta(ge=1, description="turns played in those rounds")] = 200
     gate_every: Annotated[int, Meta(ge=0, description="updates between gates; 0: none")] = 5000
     gate_games: Annotated[int, Meta(ge=2, description="games of a gate")] = 128
@@ -115,6 +119,8 @@ class NashConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             parse_agent(self.against)
         if self.against and self.plans != "off":
             raise ValueError("plans: expected off against a frozen agent")
+        if self.against and self.imitate:
+            raise ValueError("imitate: expected 0 against a frozen agent")
         if self.games < self.ray_workers:
             raise ValueError("games: expected at least one for each of ray_workers")
         if self.attention and self.channels % self.attention:

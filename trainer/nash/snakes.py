@@ -52,6 +52,11 @@ class SnakeTable:
         seed = self._game_seed(game)
         return core.State.new_game(s.width, s.height, names, seed, self._settings)
 
+    @property
+    def states(self) -> list[core.State]:
+        """The games' present boards."""
+        return self._states
+
     def features(self) -> NDArray[np.uint8]:
         """See `Table`."""
         return core.encode_all(self._states, slots=self.slots)

@@ -18,6 +18,7 @@ from snakekit.trainer.nash.config import NashConfig
 from snakekit.trainer.nash.examples import Replay, augment
 from snakekit.trainer.nash.learner import Learner
 from snakekit.trainer.nash.snakes import MOVES
+from snakekit.trainer.nash.widen import widened
 from snakekit.trainer.nash.workers import LocalWorkers, Place, Places, Played, Workers, combined
 from snakekit.trainer.rounds import Rounds, Say, Stop, capacities
 from snakekit.trainer.scenario import parse_all
@@ -77,6 +78,19 @@ class Nash(Rounds[NashConfig, Replay, list[Played]]):
             average=config.average,
         )
         return self.learner.optimizer
+
+    def _adopt(self, start: Checkpoint) -> str:
+        """Take over weights, also those of a net that is the same but for fewer slots."""
+        card, options = start.card, self.config.net_options()
+        fewer = 0 < card.slots < self.config.slots
+        if not fewer or (card.net, card.net_options | {"slots": options["slots"]}) != (
+            ALL_SEAT,
+            options,
+        ):
+            return super()._adopt(start)
+        wanted = self.model.state_dict()
+        self.model.load_state_dict(widened(start.weights, wanted, card.slots, self.config.slots))
+        return card.weights_sha256
 
     @property
     def net(self) -> Net:

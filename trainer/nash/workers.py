@@ -19,6 +19,7 @@ from snakekit.trainer.nash.against import AgainstTable
 from snakekit.trainer.nash.config import NashConfig
 from snakekit.trainer.nash.examples import Examples
 from snakekit.trainer.nash.learner import evaluator, infer_policy
+from snakekit.trainer.nash.lesson import Lesson
 from snakekit.trainer.nash.planning import PlanTeacher
 from snakekit.trainer.nash.players import best_response, drawn, equilibrium
 from snakekit.trainer.nash.selfplay import Recipe, play
@@ -181,12 +182,13 @@ class Worker:
             trust=config.trust,
             discount=config.discount,
         )
-        if number >= config.pretrain:
+        if number >= max(config.imitate, config.pretrain):
             return usual
         # Whole games without exploration, which would cut them off from their outcomes; play on
-        # the values of an untrained net is random enough.
+        # the values of an untrained net is random enough, a search's needs other openings.
+        opening = config.opening_explore if number < config.imitate else 0.0
         return replace(
-            usual, turns=config.pretrain_turns, explore=0.0, opening_explore=0.0, trust=1.0
+            usual, turns=config.pretrain_turns, explore=0.0, opening_explore=opening, trust=1.0
         )
 
     def collect(
@@ -219,7 +221,9 @@ class Worker:
         generator = np.random.default_rng([self.config.seed, 3, number, self.index])
         judge = evaluator(self.net)
         teacher = PlanTeacher(self.config.plan_recipe(), judge, partial(infer_policy, self.net))
-        examples, figures = play(table, judge, self.recipe(number), generator, stop, teacher)
+        lesson = number < self.config.imitate
+        played = Lesson(table, self.config.imitate_nodes) if lesson else table
+        examples, figures = play(played, judge, self.recipe(number), generator, stop, teacher)
         self.number = number + 1
         return Played(examples, figures, self.place())
 
