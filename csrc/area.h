@@ -44,6 +44,7 @@ class Vacating {
   }
 
   [[nodiscard]] Set free() const { return ~blocked_ & s_.geo->board; }
+  [[nodiscard]] const Set& blocked() const { return blocked_; }
   [[nodiscard]] int turn() const { return turn_; }
   [[nodiscard]] bool all_gone() const { return turn_ >= longest_; }
 

@@ -31,7 +31,14 @@ struct Bits {
 
   [[nodiscard]] bool test(int i) const { return (w[i >> 6] >> (i & 63)) & 1U; }
   void set(int i) { w[i >> 6] |= std::uint64_t{1} << (i & 63); }
-  void clear(int i) { w[i >> 6] &= ~(std::uint64_t{1} << (i & 63)); }
+  void clear(int i) {
+    // All words: one word written and both read at once by the next operation would wait.
+    if constexpr (Words <= 2) {
+      for (int j = 0; j < Words; ++j) w[j] &= ~(std::uint64_t{(i >> 6) == j ? 1U : 0U} << (i & 63));
+    } else {
+      w[i >> 6] &= ~(std::uint64_t{1} << (i & 63));
+    }
+  }
 
   [[nodiscard]] bool any() const {
     std::uint64_t x = 0;

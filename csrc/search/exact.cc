@@ -64,7 +64,7 @@ struct Oracle {
 template <class T>
 void Tree<T>::list_stage(StageGame& g) const {
   std::array<int, 2 * kMoves> moves;
-  g.rows = order_moves(moves, -1);
+  g.rows = order_moves(moves);
   std::copy_n(moves.begin(), g.rows, g.move.begin());
   ReplyList replies;
   list_replies(replies, true, kNoReply);

@@ -86,14 +86,18 @@ void Flood<T>::run(const State<T>& s) {
   // All in local arrays of known size, so that a duel is played out in registers.
   const int n = N == T::kSnakes ? count_ : N;
   std::array<Set, N> reach;
+  std::array<Set, N> next;  // cells beside those reached
   std::array<Set, N> fresh;
   std::array<int, N> length{};
+  std::array<int, N> room{};
   std::array<int, N> food_turn{};
   std::array<bool, N> closed{};
   Set taken;
   for (int k = 0; k < n; ++k) {
     reach[k].set(s.head(seat_[k]));
+    next[k] = s.geo->neighbours(reach[k]);
     length[k] = s.h.snake[seat_[k]].length;
+    room[k] = 1;
     taken |= reach[k];
   }
   Vacating<T> bodies(s);
@@ -101,21 +105,23 @@ void Flood<T>::run(const State<T>& s) {
   bool waiting = true;  // somebody may still find a way
   while (waiting && bodies.turn() < kFloodTurns && (grew || !bodies.all_gone())) {
     bodies.advance();
-    const Set open = bodies.free() & ~taken;
-    for (int k = 0; k < n; ++k) fresh[k] = closed[k] ? Set{} : s.geo->neighbours(reach[k]) & open;
+    const Set shut = bodies.blocked() | taken;
+    for (int k = 0; k < n; ++k) fresh[k] = closed[k] ? Set{} : next[k] & ~shut;
     taken |= share<N>(fresh, length, n);
     grew = waiting = false;
     for (int k = 0; k < n; ++k) {
       if (fresh[k].any()) {
         grew = waiting = true;
         reach[k] |= fresh[k];
+        next[k] |= s.geo->neighbours(fresh[k]);
+        room[k] = 0;
         if (food_turn[k] == 0 && (fresh[k] & s.h.food).any()) food_turn[k] = bodies.turn();
         continue;
       }
       if (closed[k]) continue;
       // It has made more steps than it has room for, and is too long to go round in there.
-      const int room = reach[k].count();
-      closed[k] = bodies.turn() >= room && length[k] >= room;
+      if (room[k] == 0) room[k] = reach[k].count();
+      closed[k] = bodies.turn() >= room[k] && length[k] >= room[k];
       waiting = waiting || !closed[k];
     }
     if (!grew && taken == s.geo->board) break;
@@ -123,7 +129,7 @@ void Flood<T>::run(const State<T>& s) {
   for (int k = 0; k < n; ++k) {
     auto& p = of[seat_[k]];
     p.reach = reach[k];
-    p.room = reach[k].count();
+    p.room = room[k] == 0 ? reach[k].count() : room[k];
     p.food_turn = food_turn[k];
     p.closed = closed[k];
   }

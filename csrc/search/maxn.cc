@@ -53,7 +53,7 @@ void Tree<T>::max_n(int turns, int index, std::uint16_t reply, int move, int ply
 template <class T>
 int Tree<T>::best_move_n(int turns, int ply, Worths& out) {
   std::array<int, 2 * kMoves> moves;
-  const int n = order_moves(moves, -1);
+  const int n = order_moves(moves);
   int best = moves[0];
   for (int i = 0; i < n; ++i) {
     Worths w{};

@@ -1,11 +1,17 @@
 // Transposition table, shared by the threads of one search: lock-free, and torn entries are misses.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
+#include <new>
+#ifdef __linux__
+#include <sys/mman.h>
+#endif
 
 namespace snakekit {
 
@@ -24,7 +30,7 @@ class Table {
   explicit Table(int megabytes) {
     std::size_t n = 256;
     while (n * 2 * sizeof(Bucket) <= static_cast<std::size_t>(megabytes) << 20) n *= 2;
-    buckets_ = std::make_unique<Bucket[]>(n);
+    buckets_.reset(allocate(n));
     mask_ = n - 1;
   }
 
@@ -95,7 +101,26 @@ class Table {
   }
   static constexpr int kMaxAge = 256;
 
-  std::unique_ptr<Bucket[]> buckets_;
+  // Large pages if the system has them: every look is a miss, and of small pages also in the
+  // processor's table of pages.
+  static constexpr std::size_t kLargePage = std::size_t{2} << 20;
+  static Bucket* allocate(std::size_t n) {
+    const std::size_t bytes = n * sizeof(Bucket);
+    const std::size_t alignment = std::min(bytes, kLargePage);
+    void* memory = std::aligned_alloc(alignment, bytes);
+    if (memory == nullptr) throw std::bad_alloc();
+#ifdef __linux__
+    if (alignment == kLargePage) madvise(memory, bytes, MADV_HUGEPAGE);
+#endif
+    auto* buckets = static_cast<Bucket*>(memory);
+    std::uninitialized_value_construct_n(buckets, n);
+    return buckets;
+  }
+  struct Free {
+    void operator()(Bucket* b) const { std::free(b); }
+  };
+
+  std::unique_ptr<Bucket[], Free> buckets_;
   std::size_t mask_ = 0;
   std::uint8_t generation_ = 0;
 };

@@ -91,17 +91,15 @@ void Tree<T>::make(int move, std::uint16_t reply, int ply) {
 }
 
 template <class T>
-int Tree<T>::order_moves(std::array<int, 2 * kMoves>& out, int tt_move) const {
+int Tree<T>::order_moves(std::array<int, 2 * kMoves>& out) const {
   const int mask = safe_mask(s_, us_);
   const auto& history = heuristics_.history[0][s_.head(us_)];
-  std::array<int, kMoves> weight{};
   int n = 0;
   for (int m = 0; m < kMoves; ++m) {
     // Without a safe move every move is tried: all may die together.
     if (mask != 0 && ((mask >> m) & 1) == 0) continue;
-    weight[m] = m == tt_move ? 1 << 30 : history[m];
     int at = n++;
-    for (; at > 0 && weight[out[at - 1]] < weight[m]; --at) out[at] = out[at - 1];
+    for (; at > 0 && history[out[at - 1]] < history[m]; --at) out[at] = out[at - 1];
     out[at] = m;
   }
   return n;
@@ -154,7 +152,7 @@ void Tree<T>::list_replies(ReplyList& out, bool safe_only, std::uint16_t first,
     }
     out.count = before * n;
   }
-  out.bring_forward(first);
+  bring_forward(out.code.begin(), out.code.begin() + out.count, first);
 }
 
 template <class T>
@@ -174,7 +172,7 @@ void Tree<T>::list_best_replies(ReplyList& out, std::uint16_t first, int near_on
     for (int j = 1; j < n[k]; ++j)
       out.code[out.count++] = static_cast<std::uint16_t>(others | order[k][j] << (2 * k));
   }
-  out.bring_forward(first);
+  bring_forward(out.code.begin(), out.code.begin() + out.count, first);
 }
 
 template <class T>
@@ -279,6 +277,11 @@ int Tree<T>::max_node(int depth, int alpha, int beta, int ply) {
   if (out_of_time()) return alpha;
   if (depth <= 0 || ply >= kMaxDepth) return evaluate(s_, us_, weights_);
   const auto k = key(0);
+  table_.prefetch(k);
+  // While the memory answers: the order of moves, whatever the table says.
+  std::array<int, 2 * kMoves> moves;  // with room for those that are put off
+  const int n = order_moves(moves);
+  auto& usual = heuristics_.move[place()];
   int tt_move = -1;
   std::uint16_t tt_reply = kNoReply;
   if (Entry e; table_.find(k, e)) {
@@ -290,9 +293,8 @@ int Tree<T>::max_node(int depth, int alpha, int beta, int ply) {
     tt_move = e.move;
     tt_reply = e.reply;
   }
-  std::array<int, 2 * kMoves> moves;  // with room for those that are put off
-  auto& usual = heuristics_.move[place()];
-  const int n = order_moves(moves, tt_move >= 0 ? tt_move : heuristics_.recall(usual, -1));
+  bring_forward(moves.begin(), moves.begin() + n,
+                tt_move >= 0 ? tt_move : heuristics_.recall(usual, -1));
   const int alpha_before = alpha;
   int best = -kWinScore;
   int best_move = moves[0];

@@ -25,16 +25,16 @@ inline bool is_decided(int score) { return is_win(score) || is_loss(score); }
 // on.
 inline constexpr int kMaxReplies = 256;
 
+template <class It, class V>
+void bring_forward(It begin, It end, const V& first) {
+  const auto at = std::find(begin, end, first);
+  if (at != end) std::rotate(begin, at, at + 1);
+}
+
 struct ReplyList {
   // Two bits for each active opponent; behind them room for those that are put off.
   std::array<std::uint16_t, 2 * kMaxReplies> code;
   int count = 0;
-
-  void bring_forward(std::uint16_t first) {
-    const auto end = code.begin() + count;
-    const auto at = std::find(code.begin(), end, first);
-    if (at != end) std::rotate(code.begin(), at, at + 1);
-  }
 };
 
 inline constexpr std::uint16_t kNoReply = 0xffff;
@@ -113,7 +113,7 @@ class Tree {
   int next_move(int move, int depth, int alpha, int beta, int ply, std::uint16_t& refutation);
   int next_reply(int depth, int alpha, int worst, int ply);
   void credit(std::uint16_t reply, int depth);
-  int order_moves(std::array<int, 2 * kMoves>& out, int tt_move) const;
+  int order_moves(std::array<int, 2 * kMoves>& out) const;
   // `near_only`: turns within which an opponent must be able to meet us, or it plays one move only.
   void list_replies(ReplyList& out, bool safe_only, std::uint16_t first, int near_only = 0) const;
   // Of every opponent by itself, likeliest first, the others keeping to their likeliest.
