@@ -156,7 +156,11 @@ void bind_search(py::module_& m) {
       .def_readonly("depth", &SearchResult::depth)
       .def_readonly("nodes", &SearchResult::nodes)
       .def_readonly("seconds", &SearchResult::seconds)
-      .def_readonly("pv", &SearchResult::pv)
+      .def_property_readonly("pv",
+                             [](const SearchResult& r) {
+                               return std::vector<int>(r.line.begin(),
+                                                       r.line.begin() + r.line_length);
+                             })
       .def_property_readonly(
           "mixture",
           [](const SearchResult& r) -> std::optional<std::vector<double>> {

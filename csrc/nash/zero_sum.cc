@@ -1,5 +1,8 @@
 #include <algorithm>
+#include <array>
+#include <vector>
 
+#include "../geometry.h"
 #include "regret.h"
 
 namespace snakekit {
@@ -14,7 +17,7 @@ struct Tableau {
   double* cells;
   int m;
   int width;
-  std::vector<int> basis;
+  int* basis;
 
   [[nodiscard]] double* line(int i) const { return cells + static_cast<std::ptrdiff_t>(i) * width; }
   [[nodiscard]] double right(int i) const { return line(i)[width - 1]; }
@@ -62,7 +65,11 @@ double solve_zero_sum(const double* matrix, int m, int n, double* row, double* c
   const double shift = 1 - *std::min_element(matrix, matrix + cells);
   const int width = n + m + 1;
   room.assign(static_cast<std::size_t>(m + 1) * width, 0);
-  Tableau tableau{room.data(), m, width, std::vector<int>(m)};
+  // Of a turn of one snake, without asking the heap.
+  std::array<int, kMoves> few;
+  std::vector<int> many;
+  if (m > kMoves) many.resize(m);
+  Tableau tableau{room.data(), m, width, m > kMoves ? many.data() : few.data()};
   for (int i = 0; i < m; ++i) {
     double* line = tableau.line(i);
     for (int j = 0; j < n; ++j) line[j] = matrix[static_cast<std::ptrdiff_t>(i) * n + j] + shift;

@@ -19,12 +19,11 @@ void Tree<T>::list_root() {
   for (int m = 0; m < kMoves; ++m) {
     if ((mask >> m) & 1) root_[root_count_++].move = m;
   }
-  std::stable_sort(root_.begin(), root_.begin() + root_count_,
-                   [&](const RootMove& a, const RootMove& b) {
-                     const int sa = (safe_root_ >> a.move) & 1;
-                     const int sb = (safe_root_ >> b.move) & 1;
-                     return sa != sb ? sa > sb : limits_.priors[a.move] > limits_.priors[b.move];
-                   });
+  sort_few(root_.begin(), root_.begin() + root_count_, [&](const RootMove& a, const RootMove& b) {
+    const int sa = (safe_root_ >> a.move) & 1;
+    const int sb = (safe_root_ >> b.move) & 1;
+    return sa != sb ? sa > sb : limits_.priors[a.move] > limits_.priors[b.move];
+  });
 }
 
 // The best move of the last iteration, in a window around its score.
@@ -77,7 +76,7 @@ bool Tree<T>::search_later(int index, int depth) {
 
 template <class T>
 void Tree<T>::order_root(int count) {
-  std::stable_sort(root_.begin(), root_.begin() + count, [](const RootMove& a, const RootMove& b) {
+  sort_few(root_.begin(), root_.begin() + count, [](const RootMove& a, const RootMove& b) {
     return a.score != b.score ? a.score > b.score : a.exact > b.exact;
   });
 }
@@ -227,7 +226,7 @@ void Tree<T>::report(SearchResult& r) const {
 
 template <class T>
 void Tree<T>::principal_variation(SearchResult& r) {
-  r.pv.assign(1, r.best);
+  r.line[0] = static_cast<std::int8_t>(r.best);
   int ply = 0;
   std::uint16_t reply = kNoReply;
   // The table holds the answer to our move only one turn later, so the first reply is searched
@@ -238,9 +237,10 @@ void Tree<T>::principal_variation(SearchResult& r) {
   make(r.best, reply, ply++);
   Entry e;
   while (ply < r.depth && outcome() == Outcome::kOpen && table_.find(key(0), e) && e.depth > 0) {
-    r.pv.push_back(e.move);
+    r.line[ply] = static_cast<std::int8_t>(e.move);
     make(e.move, e.reply, ply++);
   }
+  r.line_length = ply;
   while (ply > 0) unmake(--ply);
 }
 

@@ -67,7 +67,8 @@ struct SearchResult {
   int depth = 0;                       // full turns completed
   std::int64_t nodes = 0;              // positions stepped to
   double seconds = 0;
-  std::vector<int> pv;
+  std::array<std::int8_t, kMaxDepth> line{};  // our moves of the principal variation
+  int line_length = 0;
   // Of exactly solved turns: how often each move is best played, the value of that to us in -1..1,
   // and the turns looked ahead for it, 0 where there was nothing to solve.
   std::array<double, kMoves> mixture{};

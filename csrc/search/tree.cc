@@ -39,8 +39,8 @@ Tree<T>::Tree(const State<T>& root, int us, const Limits& limits, const EvalWeig
   for (int i = 0; i < s_.seats; ++i) {
     if (i != us && s_.alive(i)) others[n++] = i;
   }
-  std::stable_sort(others.begin(), others.begin() + n,
-                   [&](int a, int b) { return head_distance(a) < head_distance(b); });
+  sort_few(others.begin(), others.begin() + n,
+           [&](int a, int b) { return head_distance(a) < head_distance(b); });
   contested_ = n > 0;
   num_active_ = std::min(n, 4);  // four moves each: at most 256 joint replies
   complete_ = num_active_ == n;

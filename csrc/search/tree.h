@@ -25,6 +25,12 @@ inline bool is_decided(int score) { return is_win(score) || is_loss(score); }
 // on.
 inline constexpr int kMaxReplies = 256;
 
+// Stable; std::stable_sort asks for memory.
+template <class It, class F>
+void sort_few(It begin, It end, F&& before) {
+  for (It i = begin; i != end; ++i) std::rotate(std::upper_bound(begin, i, *i, before), i, i + 1);
+}
+
 template <class It, class V>
 void bring_forward(It begin, It end, const V& first) {
   const auto at = std::find(begin, end, first);
@@ -71,6 +77,10 @@ struct Heuristics {
 // What a search on one kind of board keeps for the next.
 template <class T>
 struct Workspace {
+  static constexpr int kRoom = (kMoves + 1) * (2 * kMoves + 1);  // of the largest matrix
+
+  Workspace() { room.reserve(kRoom); }
+
   Heuristics<T> heuristics;
   std::vector<Undo<T>> undo = std::vector<Undo<T>>(kMaxDepth + 2);
   std::vector<double> room;  // of solving matrix games

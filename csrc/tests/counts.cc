@@ -126,6 +126,11 @@ void search(const std::vector<Game>& games, int depth, Done& done) {
     if (!state.alive(0)) continue;
     snakekit::Searcher searcher(1);
     snakekit::Limits limits;
+    // The first search makes what all later ones use.
+    limits.max_depth = 1;
+    limits.max_n = false;
+    searcher.search(state, 0, limits);
+    limits = {};
     limits.max_depth = depth;
     timed(done, [&] { done.units += static_cast<long>(searcher.search(state, 0, limits).nodes); });
   }
