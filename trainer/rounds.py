@@ -350,11 +350,13 @@ def train(
 ) -> bool:
     """Train until all updates are made or `stop()` turns true; return whether it finished.
 
-    The state is saved every `checkpoint_seconds`, when stopped or broken, and at the end; a stop
-    gives up the round in progress, so that it takes effect at once. Torch is set to one thread,
-    since the games are played in another one.
+    The state is saved at the start of a new run, every `checkpoint_seconds`, when stopped or
+    broken, and at the end; a stop gives up the round in progress, so that it takes effect at once.
+    Torch is set to one thread, since the games are played in another one.
     """
     torch.set_num_threads(1)
+    if run.rounds == 0:
+        save(run)
     saved = time.monotonic()
     # OpenMP counts threads for each thread that calls it, so the games' thread says it again.
     with ThreadPoolExecutor(1, "games", torch.set_num_threads, (1,)) as pool:

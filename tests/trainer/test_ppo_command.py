@@ -4,14 +4,12 @@ import dataclasses
 import json
 import os
 import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import msgspec
 import pytest
 import torch
+from kills import killed_until_done
 from ppo_cases import TINY, tiny
 
 from snakekit.__main__ import main
@@ -254,30 +252,7 @@ def test_a_killed_run_goes_on_as_if_nothing_had_happened(tmp_path: Path, overlap
     config = written(tmp_path, tiny(iterations=6, overlap=overlap, steps=40))
     whole, run = tmp_path / "whole", tmp_path / "run"
     assert command("ppo", "--config", config, "--run", str(whole)) == 0
-    arguments = ["--config", config, "--run", str(run)]
-    kills = 0
-    for _ in range(60):
-        seen = len(lines(run)) if (run / "metrics.jsonl").exists() else 0
-        child = subprocess.Popen(
-            [sys.executable, "-m", "snakekit", "train", "ppo", *arguments],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        # A moment after the next iteration is logged, or before: saving, acting and learning.
-        until = time.monotonic() + 120
-        while child.poll() is None and time.monotonic() < until:
-            path = run / "metrics.jsonl"
-            if path.exists() and path.read_text().count("\n") > seen:
-                break
-            time.sleep(0.002)
-        time.sleep(0.013 * (kills % 5))
-        if child.poll() is None:
-            child.kill()
-            kills += 1
-        if child.wait() == 0:
-            break
-        if (run / "checkpoints").exists() and any((run / "checkpoints").glob("step-*")):
-            arguments = ["--run", str(run), "--resume"]
+    kills = killed_until_done("ppo", config, run)
     assert kills >= 3
     assert lines(run) == lines(whole)
     ends = [store.load(store.latest(folder)) for folder in (whole, run)]
