@@ -46,7 +46,7 @@ def open_ray(address: str, cpus: int) -> Any:
         return ray
     if address:
         _reach(address)
-    quiet = {"log_to_driver": False, "logging_level": "ERROR"}
+    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
     try:
         if address:
             ray.init(address=address, **quiet)

@@ -5,8 +5,8 @@ draw. A seat's utility is its chance to win plus an equal part of the draw, so u
 one. Slots are a state's living seats in order: a network sees slots, a game knows seats.
 """
 
-from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -105,6 +105,8 @@ class Ends:
     """`[games]`: given up at the limit of turns."""
     outcome: Floats
     """`[games, seats + 1]` of those that are over."""
+    deaths: Mapping[str, int] = field(default_factory=dict)
+    """How many seats died of what, in games that know it."""
 
 
 class Table(Protocol):

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from snakekit.trainer.generate import Cancelled
 from snakekit.trainer.nash.examples import Examples
+from snakekit.trainer.nash.figures import happened
 from snakekit.trainer.nash.game import Ends, Evaluate, Floats, Solved, Table
 from snakekit.trainer.nash.planning import PlanFigures, PlanTeacher, shown
 
@@ -147,22 +148,13 @@ class _Record:
         policies = [s.policy for s in self.solved]
         return Examples(np.concatenate(self.obs), np.concatenate(policies), np.concatenate(slots))
 
-    def figures(self) -> dict[str, float]:
-        policy = np.concatenate([s.policy for s in self.solved])
-        entropy = -(policy * np.log(np.maximum(policy, 1e-9))).sum(2)
-        present = policy.sum(2) > 0.5
-        over = np.stack([e.over for e in self.ends])
-        drawn = np.stack([e.outcome[:, -1] for e in self.ends]) > 0
-        finished = max(int(over.sum()), 1)
-        return {
-            "positions": float(len(policy)),
-            "games_finished": float(over.sum()),
-            "cut_games": float(sum(e.cut.sum() for e in self.ends)),
-            "turns_per_game": over.size / finished,
-            "draw_share": float((drawn & over).sum() / finished),
-            "nash_gap": float(np.mean([s.gap.mean() for s in self.solved])),
-            "target_entropy": float(entropy[present].mean()),
-        }
+    def figures(self, seats: int) -> dict[str, float]:
+        return happened(
+            self.solved,
+            self.ends,
+            np.stack(self.explored),
+            np.stack([by_seat(s.outcome, s.seats, seats) for s in self.solved]),
+        )
 
 
 def play(
@@ -207,7 +199,7 @@ def play(
         record.solved.append(solved)
         record.explored.append(explored)
         record.ends.append(table.play(actions))
-    figures = record.figures()
+    figures = record.figures(table.seats)
     figures["leaves_per_position"] = leaves / max(figures["positions"], 1)
     if teacher is not None:
         figures |= shown(taught)

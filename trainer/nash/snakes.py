@@ -1,5 +1,6 @@
 """Battlesnake as a table of simultaneous games, with everything that loops in C++."""
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -97,11 +98,15 @@ class SnakeTable:
         """See `Table`."""
         over, cut = np.zeros(self.games, np.bool_), np.zeros(self.games, np.bool_)
         outcome = np.zeros((self.games, self.seats + 1), np.float32)
+        deaths: Counter[str] = Counter()
         for game, state in enumerate(self._states):
-            moves = [-1] * self.seats
-            for seat, move in zip(state.living(), actions[game].tolist(), strict=False):
+            moves, before = [-1] * self.seats, state.living()
+            for seat, move in zip(before, actions[game].tolist(), strict=False):
                 moves[seat] = move
             state.advance(moves, self._game_seed(game))
+            if len(state.living()) < len(before):
+                snakes = state.snakes()
+                deaths.update(snakes[s].eliminated_cause for s in before if not state.alive(s))
             self._moves[game].append(moves)
             over[game] = state.game_over()
             cut[game] = not over[game] and len(self._moves[game]) >= self.max_turns
@@ -113,7 +118,7 @@ class SnakeTable:
                 self._moves[game] = []
                 self._states[game] = self._fresh(game)
         self._stage = None
-        return Ends(over, cut, outcome)
+        return Ends(over, cut, outcome, deaths)
 
     def pack(self) -> dict[str, NDArray[Any]]:
         """See `Table`."""

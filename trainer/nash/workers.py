@@ -1,5 +1,6 @@
 """Who plays: the worker of this process. `remote.py` has the same interface on many machines."""
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -126,12 +127,14 @@ def gate_players(
 
 def combined(parts: Sequence[Mapping[str, float]]) -> dict[str, float]:
     """Return the figures of several workers as one's: sums of counts, means over positions."""
-    total = sum(part["positions"] for part in parts)
     out: dict[str, float] = {}
-    for part in parts:
-        for key, value in part.items():
-            weight = 1.0 if key in _SUMS else part["positions"] / max(total, 1)
-            out[key] = out.get(key, 0.0) + weight * value
+    for key in dict.fromkeys(key for part in parts for key in part):
+        known = [(part[key], part["positions"]) for part in parts if key in part]
+        if key in _SUMS:
+            out[key] = sum(value for value, _ in known)
+            continue
+        total = max(sum(positions for _, positions in known), 1.0)
+        out[key] = sum(value * positions for value, positions in known) / total
     return out
 
 
@@ -223,7 +226,9 @@ class Worker:
         teacher = PlanTeacher(self.config.plan_recipe(), judge, partial(infer_policy, self.net))
         lesson = number < self.config.imitate
         played = Lesson(table, self.config.imitate_nodes) if lesson else table
+        begun = time.perf_counter()
         examples, figures = play(played, judge, self.recipe(number), generator, stop, teacher)
+        figures["generate_seconds"] = time.perf_counter() - begun
         self.number = number + 1
         return Played(examples, figures, self.place())
 
