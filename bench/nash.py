@@ -18,7 +18,7 @@ from snakekit.bench.search import SIZES, fixed_positions
 from snakekit.bench.tally import percentile
 from snakekit.runtime.backends import Backend, BackendError, load_backend
 from snakekit.runtime.contract import ModelCard
-from snakekit.runtime.equilibrium import Equilibrium
+from snakekit.runtime.equilibrium import Equilibrium, Lookahead, Plans
 from snakekit.runtime.options import OptionError, add_options, load
 from snakekit.trainer import plots
 
@@ -38,6 +38,10 @@ class NashBenchConfig(OutputConfig, frozen=True, kw_only=True):
         int, Meta(ge=20, le=100_000, description="moves timed for each number of snakes")
     ] = 400
     plies: Annotated[int, Meta(ge=1, le=2, description="turns looked ahead")] = 1
+    plans: Annotated[
+        Plans, Meta(description="instead of a second turn plans of several, see snakekit serve")
+    ] = "off"
+    plan_turns: Annotated[int, Meta(ge=1, le=16, description="length of a plan, turns")] = 3
     rounds: Annotated[int, Meta(ge=0, le=1000, description="rounds of training timed; 0: none")] = 3
     seed: Annotated[int, Meta(ge=0, lt=2**31, description="start of all random numbers")] = 1
 
@@ -120,7 +124,8 @@ def _models(config: NashBenchConfig, section: Section) -> Iterator[tuple[str, Ba
 def _answers(
     section: Section, config: NashBenchConfig, size: str, backend: Backend, card: ModelCard
 ) -> None:
-    solver = Equilibrium(backend, card, plies=config.plies)
+    look = Lookahead(plies=config.plies, plans=config.plans, plan_turns=config.plan_turns)
+    solver = Equilibrium(backend, card, look)
     states = fixed_positions(SIZES[size], 16, config.seed)
     taken, leaves = [], []
     for index in progress(range(WARM_UP + config.answers), f"solving {size}"):
@@ -136,6 +141,7 @@ def _answers(
         "board": "11x11",
         "threads": 1,
         "plies": config.plies,
+        "plans": config.plans,
         "leaves": round(float(np.mean(leaves)), 1),
     }
     for name, share in _SHARES:

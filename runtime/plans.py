@@ -15,8 +15,10 @@ from snakekit.runtime.contract import ModelCard
 from snakekit.runtime.oracle import Floats, Found, OracleRules, Plays, Rows
 
 CHUNK = 64
-WINDOW = 2
-"""Most turns of a plan that a local modification draws anew."""
+WINDOW = 3
+"""Most turns in a row of a plan that a local modification draws anew."""
+TAIL = 0.5
+"""Chance that it draws all later turns anew as well: they were made for another place."""
 KEPT = 32
 """Joint moves that a game of one turn with too many of them begins with."""
 CROWDED = OracleRules(
@@ -57,7 +59,7 @@ class PlanGame:
     def modify(
         self, seat: int, plays: Plays, expected: Plays, generator: np.random.Generator
     ) -> Plays:
-        """See `Payoffs`: one or two turns are drawn anew, what follows is kept if legal.
+        """See `Payoffs`: some turns are drawn anew, what follows too or kept if legal.
 
         With plans of one turn there is nothing to be near to: all moves are returned.
         """
@@ -67,8 +69,9 @@ class PlanGame:
         changed = plays.copy()
         width = 1 + generator.integers(min(WINDOW, self.turns), size=len(plays))
         first = generator.integers(self.turns - width + 1)
+        end = np.where(generator.random(len(plays)) < TAIL, self.turns, first + width)
         turn = np.arange(self.turns)
-        changed[(turn >= first[:, None]) & (turn < (first + width)[:, None])] = -1
+        changed[(turn >= first[:, None]) & (turn < end[:, None])] = -1
         return self._completed(seat, changed, expected, generator)
 
     def _completed(
