@@ -47,19 +47,37 @@ def run(args: argparse.Namespace) -> int:
 
 
 def measure(config: TrainConfig) -> Section:
-    """Train some iterations after a first one that is not counted.
+    """Train some iterations after a first one that is not counted, with and without overlap.
 
     Raises:
         ValueError: an odd scenario, or a device that is not here.
     """
     title = "training"
     try:
-        from snakekit.trainer.ppo.config import PpoConfig
-        from snakekit.trainer.ppo.training import Ppo
+        rounds, threads = _rounds(config, config.overlap)
     except ImportError as error:
         why = f"it needs the package {error.name}; run: pip install 'snakekit[train]'"
         return Section("train", title, [], [Missing(what="train.ppo", why=why)])
+    others, _ = _rounds(config, not config.overlap)
     given = msgspec.structs.asdict(config)
+    params = {
+        name: given[name]
+        for name in ("net", "scenario", "envs", "steps", "epochs", "device", "precision", "overlap")
+    }
+    if config.net == "compact":
+        params |= {"channels": config.channels, "blocks": config.blocks}
+    params["threads"] = threads
+    with_overlap, without = (rounds, others) if config.overlap else (others, rounds)
+    gain = _gain(with_overlap, without, params)
+    return Section("train", title, [*_results(rounds, params), gain])
+
+
+def _rounds(config: TrainConfig, overlap: bool) -> tuple[list[dict[str, float]], int]:
+    """Return the figures of the measured iterations, and torch's threads."""
+    from snakekit.trainer.ppo.config import PpoConfig
+    from snakekit.trainer.ppo.training import Ppo
+
+    given = msgspec.structs.asdict(config) | {"overlap": overlap}
     names = {f.name for f in msgspec.structs.fields(PpoConfig)} & given.keys()
     run = Ppo(
         PpoConfig(
@@ -68,22 +86,35 @@ def measure(config: TrainConfig) -> Section:
             torch_threads=config.threads,
             gate_every=0,
             selfplay_share=1.0,
-            iterations=config.rounds + 1,
+            # One more than are made: the last one would have nothing to act ahead for.
+            iterations=config.rounds + 2,
         )
     )
+    words = "training, acting ahead" if overlap else "training"
     try:
         run.iterate()
-        rounds = [run.iterate() for _ in progress(range(config.rounds), "training")]
+        return [run.iterate() for _ in progress(range(config.rounds), words)], run.threads
     finally:
         run.close()
-    params = {
-        name: given[name]
-        for name in ("net", "scenario", "envs", "steps", "epochs", "device", "precision", "overlap")
-    }
-    if config.net == "compact":
-        params |= {"channels": config.channels, "blocks": config.blocks}
-    params["threads"] = run.threads
-    return Section("train", title, _results(rounds, params))
+
+
+def _gain(
+    with_overlap: list[dict[str, float]], without: list[dict[str, float]], params: dict[str, Any]
+) -> Result:
+    """Return the ratio of the median speeds, of the same decisions in the same process."""
+    fast, slow = (
+        statistics.median(figures["decisions_per_s"] for figures in rounds)
+        for rounds in (with_overlap, without)
+    )
+    known = {name: value for name, value in params.items() if name != "overlap"}
+    return Result(
+        name="train.ppo.overlap_gain",
+        value=fast / slow,
+        unit="times the speed without",
+        better="higher",
+        samples=len(with_overlap),
+        params=known | {"with": round(fast, 1), "without": round(slow, 1)},
+    )
 
 
 def _results(rounds: list[dict[str, float]], params: dict[str, Any]) -> list[Result]:

@@ -19,6 +19,11 @@ def test_the_speed_and_its_split_are_reported(tmp_path: Path) -> None:
     assert speed["better"] == "higher"
     assert speed["params"]["scenario"] == "11x11x4"
     assert speed["params"]["threads"] == 1
+    gain = results["train.ppo.overlap_gain"]
+    assert gain["value"] == pytest.approx(
+        gain["params"]["with"] / gain["params"]["without"], rel=0.01
+    )
+    assert speed["value"] == pytest.approx(gain["params"]["without"], rel=0.01)
     assert 0 < results["train.ppo.env_share"]["value"] < results["train.ppo.act_share"]["value"] < 1
 
 
