@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from snakekit.bench.output import Output, OutputConfig, ReportError, progress, refuse
-from snakekit.bench.report import Missing, Result, Section, spread
+from snakekit.bench.report import Missing, Result, Section, noise_of
 from snakekit.runtime.options import OptionError, add_options, load
 
 
@@ -128,7 +128,7 @@ def _results(rounds: list[dict[str, float]], params: dict[str, Any]) -> list[Res
             unit=unit,
             better=better,
             samples=len(values),
-            params=params | {"spread": spread(values)},
+            params=params | noise_of(values),
         )
 
     for figures in rounds:

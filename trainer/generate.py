@@ -40,6 +40,15 @@ class Examples:
         return len(self.value)
 
 
+def room(count: int, shape: tuple[int, int, int]) -> Examples:
+    """Return arrays for `count` positions whose observations have `shape`."""
+    return Examples(
+        np.zeros((count, *shape), np.uint8),
+        np.zeros((count, 4), np.float32),
+        np.zeros(count, np.float32),
+    )
+
+
 @dataclass(frozen=True)
 class Recipe:
     """How to play and label."""

@@ -19,7 +19,7 @@ from torch.nn import functional
 
 from snakekit import core
 from snakekit.trainer.checkpoint import Checkpoint
-from snakekit.trainer.generate import Examples, Recipe, play
+from snakekit.trainer.generate import Examples, Recipe, play, room
 from snakekit.trainer.model import Net, kind_of
 from snakekit.trainer.replay import Replay
 from snakekit.trainer.rounds import Rounds, Stop, capacities
@@ -98,7 +98,7 @@ class ImitationConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return {name: getattr(self, name) for name in kind_of(self.net).options}
 
 
-class Imitation(Rounds[ImitationConfig, Replay, list[Examples]]):
+class Imitation(Rounds[ImitationConfig, Replay[Examples], list[Examples]]):
     """The state of one training run."""
 
     METHOD = METHOD
@@ -111,7 +111,7 @@ class Imitation(Rounds[ImitationConfig, Replay, list[Examples]]):
         planes = core.PLANES[self.kind.encoder]
         shapes = [(planes, *(self.kind.view or s.shape)) for s in games]
         super().__init__(
-            config, config.net, Replay(capacities(games, shapes, config.replay)), start
+            config, config.net, Replay(room, capacities(games, shapes, config.replay)), start
         )
         self.model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 

@@ -1,55 +1,107 @@
-"""The most recent positions, kept by board shape so that every batch has one shape."""
+"""The most recent positions, kept by board shape so that every batch has one shape.
 
+A method's positions are a dataclass of arrays that share their first axis, one of them `obs`
+(uint8 `[N, planes, rows, cols]`).
+"""
+
+import dataclasses
 import zlib
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from snakekit.trainer.generate import Examples
+Shape = tuple[int, int, int]
 
 
-class Ring:
-    """The last `capacity` positions of one board shape."""
+class Examples(Protocol):
+    """Positions with what a net should answer."""
 
-    def __init__(self, capacity: int, shape: tuple[int, int, int]) -> None:
-        """Reserve room for `capacity` observations of `shape` (planes, rows, cols)."""
-        self.obs = np.zeros((capacity, *shape), np.uint8)
-        self.policy = np.zeros((capacity, 4), np.float32)
-        self.value = np.zeros(capacity, np.float32)
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    @property
+    def obs(self) -> NDArray[np.uint8]:
+        """`[N, planes, rows, cols]`."""
+        ...
+
+    def __len__(self) -> int:
+        """Return the number of positions."""
+        ...
+
+
+E = TypeVar("E", bound=Examples)
+
+
+class Ring(Generic[E]):
+    """The last positions of one shape, as many as there is room for."""
+
+    def __init__(self, room: E) -> None:
+        """Use the arrays of `room`, whatever is in them."""
+        self.room = room
         self.size = 0
         self.next = 0
 
-    def add(self, examples: Examples) -> None:
+    def add(self, new: E) -> None:
         """Add positions, overwriting the oldest."""
-        capacity = len(self.value)
-        kept = min(len(examples), capacity)
+        capacity = len(self.room)
+        kept = min(len(new), capacity)
         places = (self.next + np.arange(kept)) % capacity
-        self.obs[places] = examples.obs[-kept:]
-        self.policy[places] = examples.policy[-kept:]
-        self.value[places] = examples.value[-kept:]
+        for name, mine in vars(self.room).items():
+            mine[places] = getattr(new, name)[len(new) - kept :]
         self.next = int((self.next + kept) % capacity)
         self.size = min(capacity, self.size + kept)
 
+    def sample(self, count: int, generator: np.random.Generator) -> E:
+        """Draw `count` positions with replacement."""
+        index = generator.integers(self.size, size=count)
+        drawn = {name: array[index] for name, array in vars(self.room).items()}
+        return dataclasses.replace(self.room, **drawn)
 
-class Replay:
+    def pack(self) -> dict[str, NDArray[Any]]:
+        """Return everything as named arrays; observations are deflated (about a tenth is left)."""
+        held = {name: array[: self.size].copy() for name, array in vars(self.room).items()}
+        held["obs"] = np.frombuffer(zlib.compress(held["obs"].tobytes(), 1), np.uint8)
+        return {**held, "size": np.array([self.size]), "next": np.array([self.next])}
+
+    def unpack(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Put what `pack` returned back; raises ValueError for other shapes or too little room."""
+        size = int(arrays["size"][0])
+        if size > len(self.room):
+            raise ValueError("the saved replay is larger than this one")
+        for name, mine in vars(self.room).items():
+            found = arrays[name]
+            if name == "obs":
+                raw = zlib.decompress(found.tobytes())
+                found = np.frombuffer(raw, np.uint8).reshape(size, *mine.shape[1:])
+            if found.shape != (size, *mine.shape[1:]):
+                raise ValueError("the saved replay is for other games")
+            mine[:size] = found
+        self.size, self.next = size, int(arrays["next"][0])
+
+
+class Replay(Generic[E]):
     """Rings by board shape with uniform sampling over everything they hold."""
 
-    def __init__(self, capacities: Mapping[tuple[int, int, int], int]) -> None:
-        """Create a ring of the given capacity for each (planes, rows, cols)."""
-        self.rings = {shape: Ring(n, shape) for shape, n in sorted(capacities.items())}
+    def __init__(self, room: Callable[[int, Shape], E], capacities: Mapping[Shape, int]) -> None:
+        """Create a ring for each (planes, rows, cols).
+
+        Args:
+            room: makes arrays for a number of positions of a shape.
+            capacities: how many positions of each shape are kept.
+        """
+        self.rings = {shape: Ring(room(n, shape)) for shape, n in sorted(capacities.items())}
 
     def __len__(self) -> int:
         """Return the number of positions held."""
         return sum(ring.size for ring in self.rings.values())
 
-    def add(self, examples: Examples) -> None:
+    def add(self, examples: E) -> None:
         """Add positions to the ring of their shape; they replace the oldest there."""
         planes, rows, cols = examples.obs.shape[1:]
         self.rings[planes, rows, cols].add(examples)
 
-    def sample(self, count: int, generator: np.random.Generator) -> Examples:
+    def sample(self, count: int, generator: np.random.Generator) -> E:
         """Draw `count` positions of one shape, with replacement.
 
         A shape is drawn in proportion to what its ring holds.
@@ -62,20 +114,15 @@ class Replay:
         if edges[-1] == 0:
             raise ValueError("the replay holds no positions")
         ring = rings[int(np.searchsorted(edges, generator.integers(edges[-1]), side="right"))]
-        index = generator.integers(ring.size, size=count)
-        return Examples(ring.obs[index], ring.policy[index], ring.value[index])
+        return ring.sample(count, generator)
 
     def pack(self) -> dict[str, NDArray[Any]]:
-        """Return everything as named arrays; observations are deflated (about a tenth is left)."""
-        arrays: dict[str, NDArray[Any]] = {}
-        for shape, ring in self.rings.items():
-            name = "x".join(map(str, shape))
-            blob = zlib.compress(ring.obs[: ring.size].tobytes(), 1)
-            arrays[f"{name}/obs"] = np.frombuffer(blob, np.uint8)
-            arrays[f"{name}/policy"] = ring.policy[: ring.size].copy()
-            arrays[f"{name}/value"] = ring.value[: ring.size].copy()
-            arrays[f"{name}/next"] = np.array([ring.next])
-        return arrays
+        """Return everything as named arrays."""
+        return {
+            f"{_name(shape)}{name}": array
+            for shape, ring in self.rings.items()
+            for name, array in ring.pack().items()
+        }
 
     def unpack(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Put what `pack` returned back.
@@ -83,16 +130,18 @@ class Replay:
         Raises:
             ValueError: other shapes or more positions than this replay has room for.
         """
-        expected = {f"{'x'.join(map(str, shape))}/next" for shape in self.rings}
-        if {key for key in arrays if key.endswith("/next")} != expected:
+        held = {key.rpartition("/")[0] + "/" for key in arrays if key.startswith(_FOLDER)}
+        if held != {_name(shape) for shape in self.rings}:
             raise ValueError("the saved replay is for other boards")
         for shape, ring in self.rings.items():
-            name = "x".join(map(str, shape))
-            size = len(arrays[f"{name}/value"])
-            if size > len(ring.value):
-                raise ValueError("the saved replay is larger than this one")
-            raw = zlib.decompress(arrays[f"{name}/obs"].tobytes())
-            ring.obs[:size] = np.frombuffer(raw, np.uint8).reshape(size, *shape)
-            ring.policy[:size] = arrays[f"{name}/policy"]
-            ring.value[:size] = arrays[f"{name}/value"]
-            ring.size, ring.next = size, int(arrays[f"{name}/next"][0])
+            start = _name(shape)
+            parts = {k.removeprefix(start): v for k, v in arrays.items() if k.startswith(start)}
+            ring.unpack(parts)
+
+
+_FOLDER = "replay/"
+
+
+def _name(shape: Shape) -> str:
+    """Return what the names of a ring's arrays begin with."""
+    return f"{_FOLDER}{'x'.join(map(str, shape))}/"

@@ -15,6 +15,7 @@ from snakekit.trainer.generate import (
     food_moves,
     play,
     random_allowed,
+    room,
 )
 from snakekit.trainer.model import build
 from snakekit.trainer.replay import Replay
@@ -146,7 +147,7 @@ def examples(count: int, start: int, side: int = 3) -> Examples:
 
 
 def test_replay_keeps_the_newest_of_each_board() -> None:
-    replay = Replay({(2, 3, 3): 5, (2, 4, 4): 10})
+    replay = Replay(room, {(2, 3, 3): 5, (2, 4, 4): 10})
     replay.add(examples(4, 0))
     replay.add(examples(3, 4))
     replay.add(examples(20, 100, side=4))
@@ -162,7 +163,7 @@ def test_replay_keeps_the_newest_of_each_board() -> None:
 
 
 def test_replay_comes_back_from_its_arrays() -> None:
-    replay, twin = Replay({(2, 3, 3): 5}), Replay({(2, 3, 3): 5})
+    replay, twin = Replay(room, {(2, 3, 3): 5}), Replay(room, {(2, 3, 3): 5})
     replay.add(examples(7, 0))
     twin.unpack(replay.pack())
     for side in (replay, twin):
@@ -172,14 +173,14 @@ def test_replay_comes_back_from_its_arrays() -> None:
     np.testing.assert_array_equal(first.obs, second.obs)
     np.testing.assert_array_equal(first.value, second.value)
     with pytest.raises(ValueError, match="other boards"):
-        Replay({(2, 4, 4): 5}).unpack(replay.pack())
+        Replay(room, {(2, 4, 4): 5}).unpack(replay.pack())
     with pytest.raises(ValueError, match="larger"):
-        Replay({(2, 3, 3): 4}).unpack(replay.pack())
+        Replay(room, {(2, 3, 3): 4}).unpack(replay.pack())
 
 
 def test_an_empty_replay_says_so() -> None:
     with pytest.raises(ValueError, match="no positions"):
-        Replay({(2, 3, 3): 5}).sample(1, np.random.default_rng(0))
+        Replay(room, {(2, 3, 3): 5}).sample(1, np.random.default_rng(0))
 
 
 def test_measured_games_add_up_and_repeat() -> None:

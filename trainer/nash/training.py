@@ -15,11 +15,12 @@ from snakekit.trainer.gate import Gate, OnGames, gate_jobs, nothing
 from snakekit.trainer.league import FOLDER, League, LeagueRules, Weights
 from snakekit.trainer.model import ALL_SEAT, Net
 from snakekit.trainer.nash.config import NashConfig
-from snakekit.trainer.nash.examples import Replay, augment
+from snakekit.trainer.nash.examples import Examples, augment, room
 from snakekit.trainer.nash.learner import Learner
 from snakekit.trainer.nash.snakes import MOVES
 from snakekit.trainer.nash.widen import widened
 from snakekit.trainer.nash.workers import LocalWorkers, Place, Places, Played, Workers, combined
+from snakekit.trainer.replay import Replay
 from snakekit.trainer.rounds import Rounds, Say, Stop, capacities
 from snakekit.trainer.scenario import parse_all
 
@@ -30,7 +31,7 @@ _RAW, _PLACE = "model/", "place/"
 """Prefixes in a checkpoint: the weights in training, beside their mean, and the workers' places."""
 
 
-class Nash(Rounds[NashConfig, Replay, list[Played]]):
+class Nash(Rounds[NashConfig, Replay[Examples], list[Played]]):
     """The state of one training run."""
 
     METHOD = METHOD
@@ -55,7 +56,8 @@ class Nash(Rounds[NashConfig, Replay, list[Played]]):
         """
         scenarios = parse_all(config.scenarios)
         shapes = [(core.all_seat_planes(config.slots), *s.shape) for s in scenarios]
-        replay = Replay(capacities(scenarios, shapes, config.replay), config.slots, MOVES)
+        places = capacities(scenarios, shapes, config.replay)
+        replay = Replay(room(config.slots, MOVES), places)
         super().__init__(config, ALL_SEAT, replay, start)
         self.league = League(RULES, self.weights())
         self.workers: Workers = workers or LocalWorkers(config)

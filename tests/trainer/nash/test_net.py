@@ -6,9 +6,10 @@ import torch
 
 from snakekit import core
 from snakekit.trainer.model import ALL_SEAT, build
-from snakekit.trainer.nash.examples import Examples, Replay, augment, exchange_slots
+from snakekit.trainer.nash.examples import Examples, augment, exchange_slots, room
 from snakekit.trainer.nash.learner import Learner, losses
 from snakekit.trainer.nash.players import sharpen
+from snakekit.trainer.replay import Replay
 
 SMALL = {"slots": 4, "channels": 8, "blocks": 1, "hidden": 8}
 KINDS = [{}, {"attention": 2}, {"separate": 1}, {"attention": 2, "separate": 1}]
@@ -148,17 +149,17 @@ def test_the_mean_of_the_weights_follows_them():
 def test_replay_keeps_the_newest_and_survives_saving():
     batch = examples(10)
     shape = batch.obs.shape[1:]
-    replay = Replay({shape: 15}, 4, 4)
+    replay = Replay(room(4, 4), {shape: 15})
     for _ in range(4):
         replay.add(batch)
     assert len(replay) == 15
-    again = Replay({shape: 15}, 4, 4)
+    again = Replay(room(4, 4), {shape: 15})
     again.unpack(replay.pack())
     a, b = (r.sample(20, np.random.default_rng(1)) for r in (replay, again))
     for one, other in zip(vars(a).values(), vars(b).values(), strict=True):
         np.testing.assert_array_equal(one, other)
     with pytest.raises(ValueError, match="saved replay"):
-        Replay({shape: 5}, 4, 4).unpack(replay.pack())
+        Replay(room(4, 4), {shape: 5}).unpack(replay.pack())
 
 
 def judged(states: list[core.State], slots: int) -> tuple[np.ndarray, np.ndarray]:

@@ -8,13 +8,14 @@ import torch
 
 from snakekit import core
 from snakekit.runtime.oracle import OracleRules
-from snakekit.trainer.nash.examples import Ring
+from snakekit.trainer.nash.examples import room
 from snakekit.trainer.nash.learner import Learner, evaluator, infer_policy
 from snakekit.trainer.nash.net import AllSeatNet
 from snakekit.trainer.nash.planning import PlanRecipe, PlanTeacher
 from snakekit.trainer.nash.pursuit import HUNTER, RUNNER, Pursuit, nash_values
 from snakekit.trainer.nash.selfplay import Recipe, play
 from snakekit.trainer.nash.table import GameTable
+from snakekit.trainer.replay import Ring
 
 GAME = Pursuit()
 
@@ -35,7 +36,7 @@ def trained(
     learner = Learner(net, lr=3e-3, steps=rounds * 8, weight_decay=0.0)
     table = GameTable(game, 64, seed=seed, max_turns=100, limit=limit)
     teacher = PlanTeacher(plans, evaluator(net), partial(infer_policy, net)) if oracle else None
-    ring = Ring(4096, table.shape, 2, 5)
+    ring = Ring(room(2, 5)(4096, table.shape))
     recipe = Recipe(
         turns=4, iterations=64, explore=0.2, opening_explore=0.2, opening_turns=0, trust=trust
     )
