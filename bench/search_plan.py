@@ -115,6 +115,7 @@ _OPTIONS = {
     ),
     "opponents": _words("paranoid", "best-reply"),
     "max_n": _SWITCH,
+    "draw_score": _Option("-2000 to 2000", _within(-2000, 2000)),
     "far_pruning": _SWITCH,
     "selective": _SWITCH,
     "proof": _words("sound", "article"),

@@ -66,6 +66,17 @@ int read_range(const char* name, int value, int low, int high) {
   return value;
 }
 
+std::array<float, kMoves> read_priors(const std::vector<float>& given) {
+  if (given.size() != kMoves) throw py::value_error("priors: expected 4 numbers");
+  std::array<float, kMoves> priors{};
+  for (int m = 0; m < kMoves; ++m) {
+    // Also of a number that is none.
+    if (!(given[m] >= 0 && given[m] <= 1)) throw py::value_error("priors: expected 0..1");
+    priors[m] = given[m];
+  }
+  return priors;
+}
+
 // What the keywords of Searcher.search say.
 struct Asked {
   std::int64_t budget_us;
@@ -87,9 +98,7 @@ struct Asked {
     limits.proof = read_proof(proof);
     limits.opponents = read_opponents(opponents);
     limits.mixing = read_mixing(mixing);
-    if (!priors) return;
-    if (priors->size() != kMoves) throw py::value_error("priors: expected 4 numbers");
-    std::copy(priors->begin(), priors->end(), limits.priors.begin());
+    if (priors) limits.priors = read_priors(*priors);
   }
 };
 
@@ -119,11 +128,9 @@ EvalWeights read_weights(const std::map<std::string, int>& given) {
   return w;
 }
 
-void bind_search(py::module_& m) {
-  py::dict defaults;
-  EvalWeights w;
-  for (const auto& name : weight_names()) defaults[py::str(name.text())] = name.in(w);
-  m.attr("WEIGHTS") = defaults;
+namespace {
+
+void bind_result(py::module_& m) {
   py::class_<SearchResult>(m, "SearchResult",
                            "What one search found, per move in the order up, down, left, right.")
       .def_readonly("best", &SearchResult::best)
@@ -178,7 +185,16 @@ void bind_search(py::module_& m) {
                     "Turns that the mixture looks ahead; 0 where there is none.")
       .def_property_readonly(
           "stopped", [](const SearchResult& r) { return std::string(stop_name(r.stopped)); });
+}
 
+}  // namespace
+
+void bind_search(py::module_& m) {
+  py::dict defaults;
+  EvalWeights w;
+  for (const auto& name : weight_names()) defaults[py::str(name.text())] = name.in(w);
+  m.attr("WEIGHTS") = defaults;
+  bind_result(m);
   py::class_<Searcher>(m, "Searcher", "Owns a transposition table; one search at a time.")
       .def(py::init([](int mb, const std::map<std::string, int>& weights) {
              if (mb < 1 || mb > 65536) throw py::value_error("table_mb: expected 1..65536");
@@ -193,13 +209,14 @@ void bind_search(py::module_& m) {
              std::int64_t max_nodes, int max_depth, const std::optional<std::vector<float>>& priors,
              const std::string& proof, const std::string& opponents, const std::string& mixing,
              int mixed_turns, int threads, bool max_n, bool far_pruning, bool early_stop,
-             bool selective, bool exact_scores, double optimum,
-             std::optional<std::uint64_t> sample) {
+             bool selective, bool exact_scores, double optimum, std::optional<std::uint64_t> sample,
+             int draw_score) {
             Limits limits;
             if (!(optimum > 0 && optimum <= 1))
               throw py::value_error("optimum: expected above 0 and at most 1");
             limits.optimum = optimum;
             limits.sample = sample;
+            limits.draw_score = read_range("draw_score", draw_score, -kMostDraw, kMostDraw);
             limits.mixed_turns = read_range("mixed_turns", mixed_turns, 1, 8);
             limits.threads = read_range("threads", threads, 1, 256);
             limits.max_n = max_n;
@@ -217,6 +234,7 @@ void bind_search(py::module_& m) {
           py::arg("mixed_turns") = 1, py::arg("threads") = 1, py::arg("max_n") = true,
           py::arg("far_pruning") = true, py::arg("early_stop") = true, py::arg("selective") = false,
           py::arg("exact_scores") = false, py::arg("optimum") = 0.5, py::arg("sample") = py::none(),
+          py::arg("draw_score") = kDrawScore,
           "Searches until microseconds, positions (0: no limit) or depth in turns are used up, or\n"
           "where `early_stop` sees that the rest of them would not change the move. With one "
           "thread\n"
@@ -227,11 +245,22 @@ void bind_search(py::module_& m) {
           "`off`, `contested` (where the heads can meet within them) or `always`. `sample` are\n"
           "random bits that draw the move from their mixture; without, the likeliest is played.\n"
           "max_n: decides among several opponents where the paranoid view sees only losses.\n"
-          "priors: order the root. selective: late moves are searched less deep at first.\n"
+          "draw_score: worth of a draw; evaluations lie within 1900, and proofs of loss below "
+          "all.\n"
+          "priors: order what is held equal. "
+          "selective: late moves are searched less deep at first.\n"
           "exact_scores: every root move is searched in full.\n"
           "optimum: share of the limits that no iteration is to pass once the move has stood for\n"
           "some; 1 uses all that can change the move. RuntimeError when busy.")
-      .def("cancel", &Searcher::cancel, "Stops the running search, from any thread.");
+      .def("cancel", &Searcher::cancel, "Stops the running search, from any thread.")
+      .def(
+          "prefer",
+          [](Searcher& self, const std::vector<float>& priors) {
+            self.prefer(read_priors(priors));
+          },
+          py::arg("priors"),
+          "Gives the running search `priors` that have come late, from any thread; its next\n"
+          "iteration takes them up.");
 }
 
 }  // namespace snakekit

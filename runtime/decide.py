@@ -114,6 +114,14 @@ def best_of(logits: Sequence[float] | None, mask: int) -> int | None:
     return max(moves, key=lambda m: logits[m]) if moves else None
 
 
+def softmax(logits: Sequence[float]) -> list[float]:
+    """Return probabilities of finite logits."""
+    most = max(logits)
+    weights = [math.exp(x - most) for x in logits]
+    total = sum(weights)
+    return [w / total for w in weights]
+
+
 def usable(search: SearchView, legal: int) -> bool:
     """Return whether a search result names a legal move and speaks of all four moves."""
     best = search.best

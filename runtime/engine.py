@@ -7,6 +7,7 @@ import asyncio
 import logging
 import math
 import time
+from functools import partial
 from typing import Any, NamedTuple
 
 from snakekit import core
@@ -16,7 +17,7 @@ from snakekit.runtime.config import ServerConfig
 from snakekit.runtime.contract import ModelCard
 from snakekit.runtime.cores import cores
 from snakekit.runtime.deadline import TimeBudget
-from snakekit.runtime.decide import SINGLE, Decision, Reason, decide
+from snakekit.runtime.decide import SINGLE, Decision, Reason, decide, softmax
 from snakekit.runtime.feed import BatcherError, BatchReport, Evaluation
 from snakekit.runtime.games import GameStore, Seat
 from snakekit.runtime.loaded import LoadedModel
@@ -254,6 +255,8 @@ class Engine:
             waiting: list[asyncio.Future[Any]] = [policy] if policy is not None else []
             if job is not None:
                 waiting.append(job.future)
+                if policy is not None:
+                    policy.add_done_callback(partial(_tell, job))
             if waiting:
                 left = deadline - ANSWER_S - time.perf_counter()
                 await asyncio.wait(waiting, timeout=max(left, 0.0))
@@ -347,6 +350,15 @@ class Engine:
             self.metrics.solved(report.stage)
         for seconds in report.queued_seconds:
             self.metrics.policy_queue_seconds.observe(seconds)
+
+
+def _tell(job: SearchJob, policy: "asyncio.Future[Evaluation]") -> None:
+    """Give a search the policy's answer, which usually comes long before the search ends."""
+    if policy.cancelled() or policy.exception() is not None or job.future.done():
+        return
+    logits = policy.result().logits
+    if all(map(math.isfinite, logits)):
+        job.prefer(softmax(logits))
 
 
 def _reflex(place: Position | None) -> int:

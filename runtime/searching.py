@@ -49,6 +49,17 @@ class SearchJob:
         self.lock = threading.Lock()
         self.searcher: core.Searcher | None = None
         self.cancelled = False
+        self.priors: list[float] | None = None
+
+    def prefer(self, priors: list[float]) -> None:
+        """Tell the policy's view of the four moves, 0..1, however far the search has come.
+
+        They decide between moves that the search holds equal.
+        """
+        with self.lock:
+            self.priors = priors
+            if self.searcher is not None:
+                self.searcher.prefer(priors)
 
     def cancel(self) -> None:
         """Stop the search within a millisecond, or keep it from starting."""
@@ -200,6 +211,7 @@ class SearchPool:
             if job.cancelled or left < LEAST_S:
                 return None
             job.searcher = searcher
+            priors = job.priors
         try:
             return searcher.search(
                 job.state,
@@ -207,6 +219,7 @@ class SearchPool:
                 budget_us=int(left * 1e6),
                 max_depth=self._max_depth,
                 proof=self._proof,
+                priors=priors,
                 threads=self._threads_each,
                 sample=self._draw(job) if self._sample else None,
                 # A turn's time cannot be saved for a later one.

@@ -15,14 +15,12 @@ constexpr double kTolerance = 1e-9;
 constexpr double kMostOpen = 0.9;   // utility that no undecided position reaches
 constexpr double kOpenScale = 600;  // score at which it is tanh(1) of that
 constexpr double kPerTurn = 1e-4;   // sooner wins, later losses
-constexpr double kDrawUtility = -0.95;
 
 }  // namespace
 
 double utility_of(int score) {
   if (is_win(score)) return 1 - kPerTurn * (kWinScore - score);
   if (is_loss(score)) return kPerTurn * (score + kWinScore) - 1;
-  if (score == kDrawScore) return kDrawUtility;
   return kMostOpen * std::tanh(score / kOpenScale);
 }
 

@@ -16,7 +16,7 @@ template <class T>
 void Tree<T>::worths(Worths& out, int ply) const {
   for (int i = 0; i < s_.seats; ++i) {
     if (!s_.alive(i)) {
-      out[i] = s_.living() > 0 ? ply - kWinScore : kDrawScore;
+      out[i] = s_.living() > 0 ? ply - kWinScore : limits_.draw_score;
     } else {
       out[i] = s_.living() == 1 ? kWinScore - ply : evaluate(s_, i, weights_);
     }

@@ -22,7 +22,7 @@ void Tree<T>::list_root() {
   sort_few(root_.begin(), root_.begin() + root_count_, [&](const RootMove& a, const RootMove& b) {
     const int sa = (safe_root_ >> a.move) & 1;
     const int sb = (safe_root_ >> b.move) & 1;
-    return sa != sb ? sa > sb : limits_.priors[a.move] > limits_.priors[b.move];
+    return sa != sb ? sa > sb : priors_[a.move] > priors_[b.move];
   });
 }
 
@@ -76,9 +76,19 @@ bool Tree<T>::search_later(int index, int depth) {
 
 template <class T>
 void Tree<T>::order_root(int count) {
-  sort_few(root_.begin(), root_.begin() + count, [](const RootMove& a, const RootMove& b) {
-    return a.score != b.score ? a.score > b.score : a.exact > b.exact;
+  sort_few(root_.begin(), root_.begin() + count, [&](const RootMove& a, const RootMove& b) {
+    if (a.score != b.score) return a.score > b.score;
+    if (a.exact != b.exact) return a.exact;
+    return priors_[a.move] > priors_[b.move];
   });
+}
+
+template <class T>
+void Tree<T>::take_priors() {
+  const auto packed = signals_.priors.load(std::memory_order_relaxed);
+  if (packed == 0) return;
+  for (int m = 0; m < kMoves; ++m)
+    priors_[m] = static_cast<float>((packed >> (16 * m)) & 0xffff) / 65535;
 }
 
 // False if time ran out; what was found by then is kept if it is a better move.
@@ -100,8 +110,9 @@ std::optional<Stop> Tree<T>::settled() const {
     if (r.label == Label::kWin) return Stop::kProved;
     all_lost &= r.label == Label::kLoss;
     // A pessimistic loss that is not proved yet may be told from a proved one by looking deeper.
-    all_known &= r.label != Label::kNone ||
-                 (r.exact && (r.score == kDrawScore || (!can_prove() && is_decided(r.score))));
+    all_known &=
+        r.label != Label::kNone ||
+        (r.exact && (r.score == limits_.draw_score || (!can_prove() && is_decided(r.score))));
   }
   if (all_lost) return Stop::kProved;
   return all_known ? std::optional(Stop::kDepth) : std::nullopt;
@@ -109,7 +120,7 @@ std::optional<Stop> Tree<T>::settled() const {
 
 template <class T>
 Stop Tree<T>::hard_stop() const {
-  if (cancelled_.load(std::memory_order_relaxed)) return Stop::kCancelled;
+  if (cancelled()) return Stop::kCancelled;
   return budget_.out_of_nodes(nodes_) ? Stop::kNodes : Stop::kTime;
 }
 
@@ -124,9 +135,7 @@ std::optional<Stop> Tree<T>::after_iteration(int depth, std::int64_t nodes_befor
   if (const auto end = settled()) return end;
   if (std::popcount(static_cast<unsigned>(safe_root_)) == 1 && budget_.limited())
     return Stop::kSingle;
-  if (stopped_ || cancelled_.load(std::memory_order_relaxed) || budget_.late() ||
-      budget_.out_of_nodes(nodes_))
-    return hard_stop();
+  if (stopped_ || cancelled() || budget_.late() || budget_.out_of_nodes(nodes_)) return hard_stop();
   if (limits_.early_stop && budget_.enough(nodes_)) return Stop::kEnough;
   return std::nullopt;
 }
@@ -139,6 +148,7 @@ SearchResult Tree<T>::run() {
   if (mixing) budget_.allow(kBeforeMixing);
   r.stopped = Stop::kDepth;
   for (int depth = 1; depth <= std::min(limits_.max_depth, kMaxDepth - 1); ++depth) {
+    take_priors();
     const auto nodes_before = nodes_;
     const int best = root_[0].move;
     if (!search_root(depth)) {
@@ -171,6 +181,7 @@ std::int64_t Tree<T>::help() {
   list_root();
   may_stop_ = true;
   for (int depth = 1; depth <= std::min(limits_.max_depth, kMaxDepth - 1); ++depth) {
+    take_priors();
     if (!search_root(depth)) break;
   }
   return nodes_;
@@ -250,6 +261,7 @@ void Tree<T>::principal_variation(SearchResult& r) {
   template bool Tree<T>::search_first(int);                                      \
   template bool Tree<T>::search_later(int, int);                                 \
   template void Tree<T>::order_root(int);                                        \
+  template void Tree<T>::take_priors();                                          \
   template std::optional<Stop> Tree<T>::settled() const;                         \
   template std::optional<Stop> Tree<T>::after_iteration(int, std::int64_t, int); \
   template Stop Tree<T>::hard_stop() const;                                      \

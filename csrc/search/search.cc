@@ -1,5 +1,6 @@
 #include "search.h"
 
+#include <algorithm>
 #include <tuple>
 
 #include "../pool.h"
@@ -33,15 +34,23 @@ Searcher::Searcher(int table_mb, const EvalWeights& weights)
     : memory_(std::make_unique<Memory>(table_mb)), weights_(weights) {}
 Searcher::~Searcher() = default;
 
+void Searcher::prefer(const std::array<float, kMoves>& priors) {
+  std::uint64_t packed = 0;
+  for (int m = 0; m < kMoves; ++m)
+    packed |= static_cast<std::uint64_t>(std::clamp(priors[m], 0.0F, 1.0F) * 65535) << (16 * m);
+  signals_.priors.store(packed, std::memory_order_relaxed);
+}
+
 template <class T>
 SearchResult Searcher::search(const State<T>& state, int seat, const Limits& limits) {
-  cancelled_.store(false, std::memory_order_relaxed);
+  signals_.cancelled.store(false, std::memory_order_relaxed);
+  signals_.priors.store(0, std::memory_order_relaxed);
   memory_->table.next_generation();
   auto& memory = *memory_;
   const int threads = std::max(1, limits.threads);
   auto& work = memory.workspaces<T>(threads);
   if (threads == 1)
-    return Tree<T>(state, seat, limits, weights_, memory.table, *work[0], cancelled_).run();
+    return Tree<T>(state, seat, limits, weights_, memory.table, *work[0], signals_).run();
 
   Limits shared = limits;
   // Of one thread; the others step through about as many.
@@ -50,7 +59,7 @@ SearchResult Searcher::search(const State<T>& state, int seat, const Limits& lim
   SearchResult result;
   std::atomic<std::int64_t> helped{0};
   memory.threads(threads).run(threads, [&](int index, int, int) {
-    Tree<T> tree(state, seat, shared, weights_, memory.table, *work[index], cancelled_, &team);
+    Tree<T> tree(state, seat, shared, weights_, memory.table, *work[index], signals_, &team);
     if (index > 0) {
       helped += tree.help();
       return;

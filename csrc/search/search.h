@@ -20,7 +20,8 @@
 namespace snakekit {
 
 inline constexpr int kWinScore = 30000;   // minus the turns until then
-inline constexpr int kDrawScore = -2000;  // below every evaluation, above every loss
+inline constexpr int kDrawScore = -200;   // as good as a position that is a little worse
+inline constexpr int kMostDraw = 2000;    // beyond every evaluation, within every proof
 inline constexpr int kProofMargin = 200;  // |score| > kWinScore - this means decided
 inline constexpr int kMaxDepth = 100;     // turns
 
@@ -51,10 +52,12 @@ struct Limits {
   bool selective = false;     // late moves are searched less deep at first
   bool exact_scores = false;  // of all root moves; otherwise those of worse moves are upper bounds
   Mixing mixing = Mixing::kContested;
-  int mixed_turns = 1;  // of a duel, solved with mixed strategies
+  int draw_score = kDrawScore;  // -kMostDraw..kMostDraw
+  int mixed_turns = 1;          // of a duel, solved with mixed strategies
   // Draws the move from their mixture with these random bits; otherwise the likeliest is played.
   std::optional<std::uint64_t> sample;
-  std::array<float, kMoves> priors{};  // orders the root; all equal means unknown
+  // Of the root's moves, from a policy: they order what the search holds equal.
+  std::array<float, kMoves> priors{};
 };
 
 struct SearchResult {
@@ -80,6 +83,12 @@ struct SearchResult {
 // What a score is worth to a mixed strategy, -1 (lost) to 1 (won).
 double utility_of(int score);
 
+// What other threads tell a running search.
+struct Signals {
+  std::atomic<bool> cancelled{false};
+  std::atomic<std::uint64_t> priors{0};  // sixteen bits a move; 0 where nothing was said
+};
+
 class Searcher {
  public:
   explicit Searcher(int table_mb, const EvalWeights& weights = {});
@@ -93,7 +102,9 @@ class Searcher {
   SearchResult search(const State<T>& state, int seat, const Limits& limits);
 
   // From any thread; a search that has not begun is not affected.
-  void cancel() { cancelled_.store(true, std::memory_order_relaxed); }
+  void cancel() { signals_.cancelled.store(true, std::memory_order_relaxed); }
+  // Priors (0..1) that come while it runs; its next iteration takes them up. Likewise.
+  void prefer(const std::array<float, kMoves>& priors);
   // Claims the searcher; false if it is busy.
   bool acquire() { return !busy_.exchange(true, std::memory_order_acquire); }
   void release() { busy_.store(false, std::memory_order_release); }
@@ -102,7 +113,7 @@ class Searcher {
   struct Memory;
   std::unique_ptr<Memory> memory_;
   EvalWeights weights_;
-  std::atomic<bool> cancelled_{false};
+  Signals signals_;
   std::atomic<bool> busy_{false};
 };
 

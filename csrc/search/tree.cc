@@ -7,6 +7,7 @@ namespace {
 constexpr std::uint64_t kSpread = 0x9e3779b97f4a7c15ULL;
 constexpr std::uint64_t kReplySalt = 0x7e91;
 constexpr int kClockEvery = 64;  // nodes between looks at the clock
+constexpr int kTableFrom = 2;    // turns left, from where a look into the table saves its time
 constexpr int kReduceFrom = 3;   // turns left, from where late moves are first searched less deep
 
 // Decided scores count turns from the root in the tree and from the position in the table.
@@ -21,7 +22,7 @@ int from_table(int score, int ply) {
 
 template <class T>
 Tree<T>::Tree(const State<T>& root, int us, const Limits& limits, const EvalWeights& weights,
-              Table& table, Workspace<T>& work, const std::atomic<bool>& cancelled, Team* team)
+              Table& table, Workspace<T>& work, const Signals& signals, Team* team)
     : s_(root),
       us_(us),
       limits_(limits),
@@ -29,9 +30,10 @@ Tree<T>::Tree(const State<T>& root, int us, const Limits& limits, const EvalWeig
       table_(table),
       heuristics_(work.heuristics),
       undo_(work.undo),
-      cancelled_(cancelled),
+      signals_(signals),
       team_(team),
       budget_(limits),
+      priors_(limits.priors),
       room_(work.room) {
   work.heuristics.renew();
   std::array<int, kMaxAlive> others{};
@@ -58,7 +60,8 @@ Tree<T>::Tree(const State<T>& root, int us, const Limits& limits, const EvalWeig
       mix64((s_.rules.wrapped ? 1U : 0U) + (s_.rules.constrictor ? 2U : 0U) +
             (s_.rules.solo ? 4U : 0U) + (complete_ ? 8U : 0U) + (contested_ ? 16U : 0U) +
             (far_pruning_ ? 32U : 0U) + (limits.selective ? 64U : 0U) + (best_reply_ ? 128U : 0U) +
-            (static_cast<std::uint64_t>(s_.rules.hazard_damage + 2000) << 8));
+            (static_cast<std::uint64_t>(s_.rules.hazard_damage + 2000) << 8) +
+            (static_cast<std::uint64_t>(limits.draw_score + kMostDraw) << 32));
 }
 
 template <class T>
@@ -73,10 +76,9 @@ template <class T>
 bool Tree<T>::out_of_time() {
   if (stopped_) return true;
   if (!may_stop_) return false;
-  stopped_ =
-      budget_.out_of_nodes(nodes_) ||
-      (nodes_ % kClockEvery == 0 && (cancelled_.load(std::memory_order_relaxed) || budget_.late() ||
-                                     (team_ != nullptr && team_->stopped())));
+  stopped_ = budget_.out_of_nodes(nodes_) ||
+             (nodes_ % kClockEvery == 0 &&
+              (cancelled() || budget_.late() || (team_ != nullptr && team_->stopped())));
   return stopped_;
 }
 
@@ -262,6 +264,42 @@ int Tree<T>::next_move(int move, int depth, int alpha, int beta, int ply,
   return min_node(move, depth, alpha, beta, ply, refutation);
 }
 
+// What an undecided position is worth; never what a draw is, so that those are known by it.
+template <class T>
+int Tree<T>::open_value() const {
+  const int v = evaluate(s_, us_, weights_);
+  return v == limits_.draw_score ? v + 1 : v;
+}
+
+// The score of an earlier visit where it settles the window, else its move and reply.
+template <class T>
+std::optional<int> Tree<T>::recall(std::uint64_t k, int depth, int alpha, int beta, int ply,
+                                   int& move, std::uint16_t& reply) const {
+  Entry e;
+  if (depth < kTableFrom || !table_.find(k, e)) return std::nullopt;
+  const int score = from_table(e.score, ply);
+  const bool deep_enough = e.depth >= depth || is_decided(score);
+  const bool usable = e.bound == Bound::kExact || (e.bound == Bound::kLower && score >= beta) ||
+                      (e.bound == Bound::kUpper && score <= alpha);
+  if (deep_enough && usable) return score;
+  move = e.move;
+  reply = e.reply;
+  return std::nullopt;
+}
+
+template <class T>
+void Tree<T>::remember(std::uint64_t k, int depth, int ply, int score, Bound bound, int move,
+                       std::uint16_t reply) {
+  if (depth < kTableFrom) return;
+  Entry e;
+  e.score = static_cast<std::int16_t>(to_table(score, ply));
+  e.depth = static_cast<std::uint8_t>(depth);
+  e.move = static_cast<std::uint8_t>(move);
+  e.reply = reply;
+  e.bound = bound;
+  table_.store(k, e);
+}
+
 template <class T>
 int Tree<T>::max_node(int depth, int alpha, int beta, int ply) {
   switch (outcome()) {
@@ -270,29 +308,21 @@ int Tree<T>::max_node(int depth, int alpha, int beta, int ply) {
     case Outcome::kWin:
       return kWinScore - ply;
     case Outcome::kDraw:
-      return kDrawScore;
+      return limits_.draw_score;
     case Outcome::kOpen:
       break;
   }
   if (out_of_time()) return alpha;
-  if (depth <= 0 || ply >= kMaxDepth) return evaluate(s_, us_, weights_);
+  if (depth <= 0 || ply >= kMaxDepth) return open_value();
   const auto k = key(0);
-  table_.prefetch(k);
+  if (depth >= kTableFrom) table_.prefetch(k);
   // While the memory answers: the order of moves, whatever the table says.
   std::array<int, 2 * kMoves> moves;  // with room for those that are put off
   const int n = order_moves(moves);
   auto& usual = heuristics_.move[place()];
   int tt_move = -1;
   std::uint16_t tt_reply = kNoReply;
-  if (Entry e; table_.find(k, e)) {
-    const int score = from_table(e.score, ply);
-    const bool deep_enough = e.depth >= depth || is_decided(score);
-    const bool usable = e.bound == Bound::kExact || (e.bound == Bound::kLower && score >= beta) ||
-                        (e.bound == Bound::kUpper && score <= alpha);
-    if (deep_enough && usable) return score;
-    tt_move = e.move;
-    tt_reply = e.reply;
-  }
+  if (const auto known = recall(k, depth, alpha, beta, ply, tt_move, tt_reply)) return *known;
   bring_forward(moves.begin(), moves.begin() + n,
                 tt_move >= 0 ? tt_move : heuristics_.recall(usual, -1));
   const int alpha_before = alpha;
@@ -321,13 +351,9 @@ int Tree<T>::max_node(int depth, int alpha, int beta, int ply) {
   }
   heuristics_.history[0][s_.head(us_)][best_move] += depth * depth;
   heuristics_.keep(usual, best_move);
-  Entry e;
-  e.score = static_cast<std::int16_t>(to_table(best, ply));
-  e.depth = static_cast<std::uint8_t>(depth);
-  e.move = static_cast<std::uint8_t>(best_move);
-  e.reply = best_reply;
-  e.bound = best >= beta ? Bound::kLower : (best > alpha_before ? Bound::kExact : Bound::kUpper);
-  table_.store(k, e);
+  remember(k, depth, ply, best,
+           best >= beta ? Bound::kLower : (best > alpha_before ? Bound::kExact : Bound::kUpper),
+           best_move, best_reply);
   return best;
 }
 

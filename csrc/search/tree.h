@@ -94,7 +94,7 @@ template <class T>
 class Tree {
  public:
   Tree(const State<T>& root, int us, const Limits& limits, const EvalWeights& weights, Table& table,
-       Workspace<T>& work, const std::atomic<bool>& cancelled, Team* team = nullptr);
+       Workspace<T>& work, const Signals& signals, Team* team = nullptr);
 
   SearchResult run();
   // Fills the table for the thread that runs, until that ends; returns positions stepped to.
@@ -118,6 +118,11 @@ class Tree {
   void make(int move, std::uint16_t reply, int ply);
   void unmake(int ply) { snakekit::unmake(s_, undo_[ply]); }
 
+  [[nodiscard]] int open_value() const;
+  std::optional<int> recall(std::uint64_t k, int depth, int alpha, int beta, int ply, int& move,
+                            std::uint16_t& reply) const;
+  void remember(std::uint64_t k, int depth, int ply, int score, Bound bound, int move,
+                std::uint16_t reply);
   int max_node(int depth, int alpha, int beta, int ply);
   int min_node(int move, int depth, int alpha, int beta, int ply, std::uint16_t& refutation);
   int next_move(int move, int depth, int alpha, int beta, int ply, std::uint16_t& refutation);
@@ -181,6 +186,10 @@ class Tree {
   bool search_first(int depth);
   bool search_later(int index, int depth);
   void order_root(int count);
+  void take_priors();
+  [[nodiscard]] bool cancelled() const {
+    return signals_.cancelled.load(std::memory_order_relaxed);
+  }
   [[nodiscard]] bool can_prove() const {
     return limits_.proof == Proof::kSound && complete_ && contested_;
   }
@@ -202,9 +211,10 @@ class Tree {
   Table& table_;
   Heuristics<T>& heuristics_;
   std::vector<Undo<T>>& undo_;
-  const std::atomic<bool>& cancelled_;
+  const Signals& signals_;
   Team* const team_;  // null for a single thread
   Budget budget_;
+  std::array<float, kMoves> priors_;
 
   std::array<int, kMaxAlive> active_{};
   int num_active_ = 0;

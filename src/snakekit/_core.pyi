@@ -233,7 +233,12 @@ class Searcher:
         """
         Stops the running search, from any thread.
         """
-    def search(self, state: State, seat: int, *, budget_us: int = 0, max_nodes: int = 0, max_depth: int = 99, priors: collections.abc.Sequence[float] | None = None, proof: str = 'sound', opponents: str = 'paranoid', mixing: str = 'contested', mixed_turns: int = 1, threads: int = 1, max_n: bool = True, far_pruning: bool = True, early_stop: bool = True, selective: bool = False, exact_scores: bool = False, optimum: float = 0.5, sample: int | None = None) -> SearchResult:
+    def prefer(self, priors: collections.abc.Sequence[float]) -> None:
+        """
+        Gives the running search `priors` that have come late, from any thread; its next
+        iteration takes them up.
+        """
+    def search(self, state: State, seat: int, *, budget_us: int = 0, max_nodes: int = 0, max_depth: int = 99, priors: collections.abc.Sequence[float] | None = None, proof: str = 'sound', opponents: str = 'paranoid', mixing: str = 'contested', mixed_turns: int = 1, threads: int = 1, max_n: bool = True, far_pruning: bool = True, early_stop: bool = True, selective: bool = False, exact_scores: bool = False, optimum: float = 0.5, sample: int | None = None, draw_score: int = -200) -> SearchResult:
         """
         Searches until microseconds, positions (0: no limit) or depth in turns are used up, or
         where `early_stop` sees that the rest of them would not change the move. With one thread
@@ -245,7 +250,8 @@ class Searcher:
         `off`, `contested` (where the heads can meet within them) or `always`. `sample` are
         random bits that draw the move from their mixture; without, the likeliest is played.
         max_n: decides among several opponents where the paranoid view sees only losses.
-        priors: order the root. selective: late moves are searched less deep at first.
+        draw_score: worth of a draw; evaluations lie within 1900, and proofs of loss below all.
+        priors: order what is held equal. selective: late moves are searched less deep at first.
         exact_scores: every root move is searched in full.
         optimum: share of the limits that no iteration is to pass once the move has stood for
         some; 1 uses all that can change the move. RuntimeError when busy.

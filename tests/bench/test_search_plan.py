@@ -31,7 +31,7 @@ def test_every_option_reaches_the_search() -> None:
         "threads=2",
         "optimum=0.7,early_stop=off",
         "mixing=always,mixed_turns=2,mixed=sample",
-        "opponents=best-reply,max_n=on,far_pruning=off",
+        "opponents=best-reply,max_n=on,far_pruning=off,draw_score=-900",
         "selective=on,proof=article",
     ):
         plan = parse_plan(f"nodes=300,depth=3,{options}")
@@ -46,6 +46,7 @@ def test_every_option_reaches_the_search() -> None:
         ("5,speed=9", "found 'speed'"),
         ("5,mixing=maybe", "mixing: expected off, contested or always, found 'maybe'"),
         ("5,opponents=best_reply", "opponents: expected paranoid or best-reply"),
+        ("5,draw_score=-2001", "draw_score: expected -2000 to 2000"),
         ("5,threads=0", "threads: expected 1 to 256, found '0'"),
         ("5,max_n=1", "max_n: expected on or off, found '1'"),
         ("5,optimum=0", "optimum: expected a share above 0"),

@@ -192,7 +192,9 @@ def recorded(rng: random.Random, count: int) -> Iterator[State]:
             yield state
 
 
-WIN_SCORE, DRAW_SCORE, MARGIN = 30000, -2000, 200
+WIN_SCORE, DRAW_SCORE, MARGIN = 30000, -200, 200
+LOW_DRAW = -2000
+"""Worth of a draw below every evaluation."""
 
 
 def masked(state: State, seat: int) -> list[int]:
@@ -203,8 +205,8 @@ def masked(state: State, seat: int) -> list[int]:
 def pessimistic(state: State, seat: int, move: int, depth: int, ply: int = 0) -> int:
     """Score of a move when the others see each of ours; 0 for whatever is undecided.
 
-    Evaluations lie between a draw and a win, so taking them all as one number changes no decided
-    score: the search must agree on every one of them.
+    Evaluations lie between a draw of `LOW_DRAW` and a win, so taking them all as one number changes
+    no decided score: the search must agree on every one of them.
     """
     others = rivals(state, seat)
     worst = WIN_SCORE
@@ -222,7 +224,7 @@ def pessimistic(state: State, seat: int, move: int, depth: int, ply: int = 0) ->
             score = {
                 LOSS: ply + 1 - WIN_SCORE,
                 WIN: WIN_SCORE - ply - 1,
-                DRAW: DRAW_SCORE,
+                DRAW: LOW_DRAW,
                 OPEN: 0,
             }[end]
         worst = min(worst, score)
@@ -231,7 +233,7 @@ def pessimistic(state: State, seat: int, move: int, depth: int, ply: int = 0) ->
 
 def decided_part(score: int) -> int:
     """A score of the search with evaluations taken as 0."""
-    return score if abs(score) > WIN_SCORE - MARGIN or score == DRAW_SCORE else 0
+    return score if abs(score) > WIN_SCORE - MARGIN or score == LOW_DRAW else 0
 
 
 def utility(score: int) -> float:
@@ -240,7 +242,7 @@ def utility(score: int) -> float:
         return 1 - 1e-4 * (WIN_SCORE - score)
     if score < MARGIN - WIN_SCORE:
         return 1e-4 * (score + WIN_SCORE) - 1
-    return -0.95 if score == DRAW_SCORE else 0.9 * math.tanh(score / 600)
+    return 0.9 * math.tanh(score / 600)
 
 
 def mixed_value(state: State, seat: int, turns: int, ply: int = 0) -> float:
@@ -248,7 +250,10 @@ def mixed_value(state: State, seat: int, turns: int, ply: int = 0) -> float:
     end = outcome(state, seat)
     if end != OPEN or turns == 0:
         scores = {LOSS: ply - WIN_SCORE, WIN: WIN_SCORE - ply, DRAW: DRAW_SCORE}
-        return utility(scores[end] if end != OPEN else evaluate(state, seat))
+        if end != OPEN:
+            return utility(scores[end])
+        worth = evaluate(state, seat)
+        return utility(worth + (worth == DRAW_SCORE))  # draws are known by their score
     (other,) = rivals(state, seat)
     game = []
     for move in masked(state, seat):

@@ -13,6 +13,7 @@ from snakekit.runtime.backends.random_play import RandomBackend, random_card
 from snakekit.runtime.config import ServerConfig
 from snakekit.runtime.decide import Reason
 from snakekit.runtime.engine import ANSWER_EACH_S
+from snakekit.runtime.searching import SearchJob
 
 FAST = ServerConfig(backend="random", mode="hybrid", budget_ms=10, table_mb=1)
 
@@ -98,6 +99,8 @@ async def test_proofs_override_the_policy(
             policy[:] = [0, 0, 9, 0]
             return policy, value
 
+    told: list[list[float]] = []
+    monkeypatch.setattr(SearchJob, "prefer", lambda job, priors: told.append(priors))
     use(monkeypatch, WantsLeft())
     # Left is a dead end of one square; right leads out.
     mine = [(2, 0), (2, 1), (1, 1), (0, 1), (0, 2), (1, 2), (2, 2), (3, 2)]
@@ -106,6 +109,9 @@ async def test_proofs_override_the_policy(
     client = await make_client(msgspec.structs.replace(FAST, budget_ms=300))
     assert await send(client, "/move", request_json) == (200, {"move": "right"})
     assert count(client, "decisions_total", reason="search_avoids_loss") == 1
+    assert len(told) == 1
+    assert sum(told[0]) == pytest.approx(1)
+    assert told[0][2] > 0.99
     alone = await make_client(msgspec.structs.replace(FAST, mode="policy"))
     assert await send(alone, "/move", request_json) == (200, {"move": "left"})
 

@@ -57,6 +57,52 @@ async def test_threads_of_one_search_and_drawn_moves() -> None:
     await pool.close()
 
 
+class Recording:
+    """In a searcher's place: notes the priors it is given and searches until it is cancelled."""
+
+    def __init__(self, table_mb: int) -> None:
+        self.priors: list[list[float] | None] = []
+        self.begun, self.ended = threading.Event(), threading.Event()
+        made.append(self)
+        ready.set()
+
+    def search(self, state: core.State, seat: int, *, priors: list[float] | None, **_: Any) -> None:
+        self.priors.append(priors)
+        self.begun.set()
+        self.ended.wait(5)
+
+    def prefer(self, priors: list[float]) -> None:
+        self.priors.append(priors)
+
+    def cancel(self) -> None:
+        self.ended.set()
+
+
+made: list[Recording] = []
+ready = threading.Event()
+
+
+async def test_priors_reach_a_search_that_waits_and_one_that_runs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(core, "Searcher", Recording)
+    pool = SearchPool(1)
+    first = pool.start(board(), 0, deadline=now() + 30, budget_s=30)
+    second = pool.start(board(), 1, deadline=now() + 30, budget_s=30)
+    second.prefer([0.4, 0.3, 0.2, 0.1])
+    assert await asyncio.to_thread(ready.wait, 5)
+    searcher = made[-1]
+    assert await asyncio.to_thread(searcher.begun.wait, 5)
+    first.prefer([1, 0, 0, 0])
+    assert searcher.priors == [None, [1, 0, 0, 0]]
+    first.cancel()
+    await asyncio.wait_for(second.future, 5)
+    assert searcher.priors[2:] == [[0.4, 0.3, 0.2, 0.1]]
+    second.prefer([0, 1, 0, 0])  # it is over
+    assert len(searcher.priors) == 3
+    await pool.close()
+
+
 async def test_keeps_the_deadline_when_it_comes_first(pool: SearchPool) -> None:
     started = now()
     job = pool.start(board(), 0, deadline=started + 0.05, budget_s=5)
