@@ -133,9 +133,10 @@ class GameTable(Generic[State, Action]):
         over, cut = np.zeros(self.games, np.bool_), np.zeros(self.games, np.bool_)
         outcome = np.zeros((self.games, self.seats + 1), np.float32)
         for g, state in enumerate(self._states):
+            # Of all candidates: an oracle may have found some that were not tried at first.
             joint = [
-                next(a for a in own if self.game.place(a) == place)
-                for own, place in zip(self._candidates[g], actions[g].tolist(), strict=True)
+                next(a for a in self.game.candidates(state, seat) if self.game.place(a) == place)
+                for seat, place in zip(self.game.living(state), actions[g].tolist(), strict=True)
             ]
             after = self.game.chance(self.game.step(state, joint), self._generator)
             self._turns[g] += 1

@@ -118,6 +118,21 @@ def test_taught_states_get_the_targets_of_plans():
     assert idle.teach(table, solved_once, np.random.default_rng(0))[0] is solved_once
 
 
+def test_cut_games_of_any_kind_are_mended_and_played():
+    """Of up to five actions a seat two are tried at first; the oracle adds what pays."""
+    tables = [GameTable(GAME, 12, seed=1, max_turns=50, limit=n) for n in (4, 4, 25)]
+    even = np.zeros((200, 2, 5), np.float32)
+    teacher = PlanTeacher(None, exact, lambda rows: even[: len(rows)])
+    few, mended, every = (t.solve(exact(t.expand()), 256) for t in tables)
+    assert tables[0].cut().mean() > 0.9
+    assert not tables[2].cut().any()
+    mended = teacher.teach(tables[1], mended, np.random.default_rng(0))[0]
+    error = [np.abs(s.outcome - every.outcome).mean() for s in (few, mended)]
+    assert error[0] > 0.03
+    assert error[1] < error[0] / 5
+    play(tables[1], exact, RECIPE, np.random.default_rng(1), teacher=teacher)
+
+
 def area(rows: np.ndarray) -> np.ndarray:
     slots = (rows.shape[1] - core.ALL_SEAT_COMMON) // core.ALL_SEAT_BLOCK
     blocks = rows[:, core.ALL_SEAT_COMMON :].reshape(len(rows), slots, -1, *rows.shape[2:])
