@@ -17,7 +17,7 @@ import numpy as np
 from snakekit import core
 from snakekit.runtime.backends import Backend
 from snakekit.runtime.contract import ModelCard
-from snakekit.runtime.feed import Evaluation, Stage
+from snakekit.runtime.feed import Evaluation, Expected, Stage
 from snakekit.runtime.oracle import DoubleOracle, Floats, OracleRules, Rows, search_together
 from snakekit.runtime.plans import (
     CHUNK,
@@ -307,4 +307,7 @@ def own_logits(
             x / temperature + draw if x > math.log(2 * _TINY) else x * 1e3
             for x, draw in zip(logits, draws, strict=True)
         ]
-    return Evaluation(logits, 2 * solution.utility[slot] - 1, solution.stage)
+    parts = zip(state.living(), solution.policy, solution.utility, strict=True)
+    return Evaluation(
+        logits, 2 * solution.utility[slot] - 1, solution.stage, [Expected(*part) for part in parts]
+    )

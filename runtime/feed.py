@@ -5,7 +5,7 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 CLOSE_S = 2.0
@@ -33,12 +33,24 @@ class Stage(NamedTuple):
     seconds: float
 
 
+class Expected(NamedTuple):
+    """What an equilibrium expects of one seat."""
+
+    seat: int
+    policy: list[float]
+    """Four probabilities."""
+    utility: float
+    """Chance to win plus the worth of a draw."""
+
+
 class Evaluation(NamedTuple):
     """A model's four logits and value for one position, and the equilibrium they are from."""
 
     logits: list[float]
     value: float
     stage: Stage | None = None
+    seats: Sequence[Expected] = ()
+    """All living seats, of a model that answers for all."""
 
 
 class BatchReport(NamedTuple):

@@ -3,11 +3,13 @@
     random, greedy
     search:nodes=N, search:depth=N          alpha-beta; counts, not times, so that it repeats
     policy:MODEL[@TEMPERATURE]              a net's own policy over safe moves
-    equilibrium:MODEL[@TEMPERATURE]         the equilibrium of one turn on a net for all seats
+    equilibrium:MODEL[,draw=WORTH][@TEMPERATURE]
+                                            the equilibrium of one turn on a net for all seats
     hybrid:MODEL:nodes=N, :depth=N          the policy, overridden by the search's proofs, as served
 
 MODEL is a run's or checkpoint's folder, or an ONNX file. Temperature 0, the default, is the
-likeliest move; 1 draws from the probabilities as they are.
+likeliest move; 1 draws from the probabilities as they are. WORTH is that of an equal part of a
+draw, 0 to 1, the default.
 """
 
 import re
@@ -43,6 +45,7 @@ from snakekit.trainer.nash.players import (
 Kind = Literal["random", "greedy", "search", "policy", "equilibrium", "hybrid"]
 _MODELS = ("policy", "equilibrium", "hybrid")
 _LIMIT = re.compile(r"(nodes|depth)=(\d{1,9})")
+_DRAW = re.compile(r"(.*),draw=(0|1|0?\.\d+|1\.0+)", re.DOTALL)
 _HEATED = re.compile(r"(.*)@(\d+(?:\.\d+)?)", re.DOTALL)
 _TABLE_MB = 1
 _ROWS = 256
@@ -60,6 +63,8 @@ class AgentSpec:
     kind: Kind
     model: str = ""
     temperature: float = 0.0
+    draw_worth: float = 1.0
+    """Of equilibria: worth of an equal part of a draw."""
     nodes: int = 0
     """Positions of each search, 0 for no limit."""
     depth: int = 64
@@ -84,10 +89,14 @@ def parse_agent(text: str) -> AgentSpec:
     if kind in ("policy", "equilibrium") and rest:
         heated = _HEATED.fullmatch(rest)
         model, heat = (heated[1], float(heated[2])) if heated else (rest, 0.0)
+        worth = _DRAW.fullmatch(model) if kind == "equilibrium" else None
+        if worth:
+            return AgentSpec(text, "equilibrium", worth[1], heat, float(worth[2]))
         return AgentSpec(text, cast(Kind, kind), model, heat)
     raise AgentError(
         f"agent {text!r}: expected random, greedy, search:nodes=N, search:depth=N, "
-        "policy:MODEL[@TEMPERATURE], equilibrium:MODEL[@TEMPERATURE] or hybrid:MODEL:nodes=N"
+        "policy:MODEL[@TEMPERATURE], equilibrium:MODEL[,draw=WORTH][@TEMPERATURE] "
+        "or hybrid:MODEL:nodes=N"
     )
 
 
@@ -164,7 +173,9 @@ def _net_policies(spec: AgentSpec, model: _Model) -> Policies:
         def evaluate(obs: NDArray[np.uint8]) -> Floats:
             return judge(obs) if len(obs) else np.zeros((0, slots + 1), np.float32)
 
-        return equilibrium_policies(evaluate, slots, temperature=spec.temperature)
+        return equilibrium_policies(
+            evaluate, slots, temperature=spec.temperature, draw_worth=spec.draw_worth
+        )
     ask = _in_parts(model.infer, 0)
     if slots:
         return bare_policies(ask, slots, temperature=spec.temperature)

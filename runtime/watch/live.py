@@ -16,7 +16,7 @@ from aiohttp import web
 from snakekit.runtime.api import Request
 from snakekit.runtime.decided import decided
 from snakekit.runtime.engine import Answer, Engine
-from snakekit.runtime.watch.page import Frame, page
+from snakekit.runtime.watch.page import Frame, SeatFrame, page
 
 VIEWERS = 8
 QUEUE = 64
@@ -37,6 +37,19 @@ class _Board(msgspec.Struct):
 
 
 _board_decoder = msgspec.json.Decoder(_Board)
+
+
+def expected_by_snake(asked: Request, answer: Answer) -> list[SeatFrame] | None:
+    """Return what the model expects of every listed snake, if it answered for all."""
+    evaluation = answer.choice.evaluation
+    if evaluation is None or not evaluation.seats:
+        return None
+    listed = asked.board.snakes or ()
+    return [
+        SeatFrame(listed[seat].id, [round(p, 4) for p in policy], round(utility, 4))
+        for seat, policy, utility in evaluation.seats
+        if seat < len(listed)
+    ]
 
 
 class Watch:
@@ -68,6 +81,7 @@ class Watch:
                 turn=asked.turn,
                 board=_board_decoder.decode(body).board,
                 decided=row,
+                seats=expected_by_snake(asked, answer),
             )
         )
 

@@ -151,6 +151,15 @@ function facts(d) {
   return element("p", { class: "soft" }, words.join(" · "));
 }
 
+// What the equilibrium expects of a snake: its likely moves, and what the position is worth to it.
+function mixture(seat) {
+  if (!seat) return element("td", {});
+  const moves = MOVES.map((move, i) => [seat.policy[i], ARROWS[move]]).filter(([share]) => share >= 0.01);
+  moves.sort((a, b) => b[0] - a[0]);
+  const words = moves.map(([share, arrow]) => `${arrow} ${Math.round(share * 100)} %`).join(" ");
+  return element("td", {}, `${words} · ${seat.utility.toFixed(2)}`, track(seat.utility));
+}
+
 function snakes(game, frame) {
   const table = element("table", {});
   for (const snake of frame.board.snakes || []) {
@@ -160,7 +169,8 @@ function snakes(game, frame) {
       element("td", {}, swatch, (snake.name || snake.id).slice(0, 30)),
       element("td", { class: "bar" }, track(snake.health / 100, color(game, snake.id))),
       element("td", {}, String(snake.health)),
-      element("td", { class: "soft" }, `length ${snake.body.length}`)));
+      element("td", { class: "soft" }, `length ${snake.body.length}`),
+      mixture((frame.seats || []).find((seat) => seat.id === snake.id))));
   }
   return element("section", { class: "card", id: "snakes" }, element("h2", {}, "snakes"), table);
 }

@@ -13,6 +13,16 @@ from snakekit.runtime.decided import Decided
 _HERE = Path(__file__).parent
 
 
+class SeatFrame(msgspec.Struct, frozen=True):
+    """What an equilibrium expects of one snake."""
+
+    id: str
+    policy: list[float]
+    """Probabilities of up, down, left and right."""
+    utility: float
+    """Chance to win plus the worth of a draw."""
+
+
 class Frame(msgspec.Struct, frozen=True, kw_only=True):
     """One turn of one game as the page draws it; `board` as in a request."""
 
@@ -21,6 +31,8 @@ class Frame(msgspec.Struct, frozen=True, kw_only=True):
     turn: int
     board: msgspec.Raw
     decided: Decided | None = None
+    seats: list[SeatFrame] | None = None
+    """By snake; None where no model answered for all."""
     over: bool = False
 
 

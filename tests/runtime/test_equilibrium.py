@@ -30,6 +30,7 @@ from snakekit.runtime.feed import BatcherError, Stage
 from snakekit.runtime.loaded import LoadedModel
 from snakekit.runtime.models import check_card
 from snakekit.runtime.solving import EquilibriumWorker
+from snakekit.runtime.watch.live import expected_by_snake
 
 CARD = msgspec.structs.replace(
     random_card(), encoder=ALL_SEATS, planes=core.all_seat_planes(2), net_options={"slots": 2}
@@ -244,6 +245,26 @@ async def test_the_server_plays_models_for_all_seats(
     assert backend.rows - before == (1 if mode != "equilibrium" else backend.rows - before)
     assert count(client, "decisions_total", reason="policy") == 1
     assert count(client, "policy_batch_size_count") == 1
+
+
+@pytest.mark.parametrize("mode", ["equilibrium", "policy"])
+async def test_the_watch_page_sees_what_is_expected_of_every_snake(
+    make_client: Any, request_json: Any, monkeypatch: Any, mode: Any
+) -> None:
+    use(monkeypatch, Even())
+    client = await make_client(mode=mode, budget_ms=60)
+    asked = parse(json.dumps(request_json).encode())
+    answer = await client.engine.move(asked, time.perf_counter())
+    seats = expected_by_snake(asked, answer)
+    assert seats is not None
+    assert [seat.id for seat in seats] == [snake["id"] for snake in request_json["board"]["snakes"]]
+    for seat in seats:
+        assert sum(seat.policy) == pytest.approx(1, abs=1e-3)
+    assert sum(seat.utility for seat in seats) == pytest.approx(1, abs=1e-3)
+    own = next(seat for seat in seats if seat.id == asked.you.id)
+    assert own.policy == decided(asked, answer, None, None).policy
+    unknown = answer._replace(choice=answer.choice._replace(evaluation=None))
+    assert expected_by_snake(asked, unknown) is None
 
 
 @pytest.mark.parametrize("pool", ["none", "local"])

@@ -52,7 +52,13 @@ def asked(states: list[core.State]) -> tuple[np.ndarray, np.ndarray]:
     "form",
     [
         *("random", "greedy", "search:depth=2", "search:nodes=200"),
-        *("policy:{}", "policy:{}@1", "equilibrium:{}", "equilibrium:{}@1", "hybrid:{}:nodes=50"),
+        *(
+            "policy:{}",
+            "policy:{}@1",
+            "equilibrium:{}",
+            "equilibrium:{},draw=0.3@1",
+            "hybrid:{}:nodes=50",
+        ),
     ],
 )
 def test_every_agent_has_a_policy_over_moves_that_may_live(form: str, net: Path) -> None:

@@ -77,13 +77,27 @@ def drawn(policies: Policies) -> Chooser:
 
 
 def equilibrium_policies(
-    evaluate: Evaluate, slots: int, *, iterations: int = 256, temperature: float = 1.0
+    evaluate: Evaluate,
+    slots: int,
+    *,
+    iterations: int = 256,
+    temperature: float = 1.0,
+    draw_worth: float = 1.0,
 ) -> Policies:
-    """Return the equilibria of one turn on a net's outcomes; temperature 0 is arg max."""
+    """Return the equilibria of one turn on a net's outcomes.
+
+    Args:
+        evaluate: the net's outcome logits.
+        slots: of the net.
+        iterations: of regret matching.
+        temperature: 1 for the equilibrium's own mixture, 0 for its likeliest move.
+        draw_worth: worth of an equal part of a draw; 1 makes duels zero-sum.
+    """
 
     def policies(states: Sequence[core.State], board: Index, seats: Index) -> Floats:
         stage = core.StageGames(states, slots=slots)
-        policy = stage.solve(evaluate(stage.encode()), iterations=iterations)[0]
+        outcomes = evaluate(stage.encode())
+        policy = stage.solve(outcomes, iterations=iterations, draw_worth=draw_worth)[0]
         return sharpen(policy[board, slots_of(states, board, seats)], temperature)
 
     return policies
@@ -127,7 +141,12 @@ def kept_policies(
 
 
 def best_response(
-    evaluate: Evaluate, slots: int, agent: Policies, *, iterations: int = 64
+    evaluate: Evaluate,
+    slots: int,
+    agent: Policies,
+    *,
+    iterations: int = 64,
+    draw_worth: float = 1.0,
 ) -> Policies:
     """Return the likeliest best response of one turn to seats that play by `agent`.
 
@@ -139,7 +158,9 @@ def best_response(
         each = [states[b] for b in board.tolist()]
         stage = core.StageGames(each, slots=slots)
         fixed, _ = kept_policies(each, slots, seats, agent)
-        policy = stage.solve(evaluate(stage.encode()), iterations=iterations, fixed=fixed)[0]
+        policy = stage.solve(
+            evaluate(stage.encode()), iterations=iterations, draw_worth=draw_worth, fixed=fixed
+        )[0]
         rows = np.arange(len(each))
         return sharpen(policy[rows, slots_of(each, rows, seats)], 0.0)
 
@@ -147,21 +168,22 @@ def best_response(
 
 
 def equilibrium(
-    model: Net, slots: int, *, iterations: int = 256, temperature: float = 0.0
+    model: Net,
+    slots: int,
+    *,
+    iterations: int = 256,
+    temperature: float = 0.0,
+    draw_worth: float = 1.0,
 ) -> Chooser:
-    """Return the player that plays the equilibrium of one turn on the net's outcomes.
-
-    Args:
-        model: an all-seat net.
-        slots: its slots.
-        iterations: of regret matching.
-        temperature: 1 plays the equilibrium's own mixture, 0 its likeliest move.
-    """
-    return drawn(
-        equilibrium_policies(
-            evaluator(model), slots, iterations=iterations, temperature=temperature
-        )
+    """Return the player that plays the equilibrium of one turn; see `equilibrium_policies`."""
+    policies = equilibrium_policies(
+        evaluator(model),
+        slots,
+        iterations=iterations,
+        temperature=temperature,
+        draw_worth=draw_worth,
     )
+    return drawn(policies)
 
 
 def bare_policy(model: Net, slots: int) -> Chooser:

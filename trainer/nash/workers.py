@@ -117,11 +117,12 @@ def gate_players(
     candidate makes its best response to the only other player, that agent.
     """
     net, slots = net_of(config, candidate), config.slots
+    options: dict[str, Any] = {"iterations": GATE_ITERATIONS, "draw_worth": config.draw_worth}
     if agent is not None:
-        best = best_response(evaluator(net), slots, agent.policies, iterations=GATE_ITERATIONS)
+        best = best_response(evaluator(net), slots, agent.policies, **options)
         return drawn(best), [agent.chooser]
     nets = [net, *(net_of(config, weights) for weights in rivals)]
-    players = [equilibrium(net, slots, iterations=GATE_ITERATIONS) for net in nets]
+    players = [equilibrium(net, slots, **options) for net in nets]
     return players[0], players[1:]
 
 
