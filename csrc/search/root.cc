@@ -7,7 +7,7 @@ namespace {
 
 constexpr int kAllMoves = (1 << kMoves) - 1;
 constexpr double kBeforeMixing = 0.5;  // share of the limits
-constexpr int kAspiration = 60;        // half the window around the last iteration's score
+constexpr int kAspiration = 100;       // half the window around the last iteration's score
 
 }  // namespace
 

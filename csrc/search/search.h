@@ -19,8 +19,10 @@
 
 namespace snakekit {
 
-inline constexpr int kWinScore = 30000;   // minus the turns until then
-inline constexpr int kDrawScore = -200;   // as good as a position that is a little worse
+inline constexpr int kWinScore = 30000;  // minus the turns until then
+// As good as a position that is nearly lost. At -200 two equal players, who both fear more than
+// there is, would end most of their games head-on.
+inline constexpr int kDrawScore = -1000;
 inline constexpr int kMostDraw = 2000;    // beyond every evaluation, within every proof
 inline constexpr int kProofMargin = 200;  // |score| > kWinScore - this means decided
 inline constexpr int kMaxDepth = 100;     // turns

@@ -8,6 +8,7 @@ constexpr std::uint64_t kSpread = 0x9e3779b97f4a7c15ULL;
 constexpr std::uint64_t kReplySalt = 0x7e91;
 constexpr int kClockEvery = 64;  // nodes between looks at the clock
 constexpr int kTableFrom = 2;    // turns left, from where a look into the table saves its time
+constexpr int kTowardsUs = 50;   // of history
 constexpr int kReduceFrom = 3;   // turns left, from where late moves are first searched less deep
 
 // Decided scores count turns from the root in the tree and from the position in the table.
@@ -120,16 +121,27 @@ int Tree<T>::head_distance(int seat) const {
   return dx + dy;
 }
 
+// How good an opponent's moves have been, and a little for those towards us.
+template <class T>
+std::array<int, kMoves> Tree<T>::reply_weights(int seat) const {
+  auto weight = heuristics_.history[1][s_.head(seat)];
+  const auto [ax, ay] = s_.geo->point(s_.head(us_));
+  const auto [bx, by] = s_.geo->point(s_.head(seat));
+  if (ax != bx) weight[ax < bx ? kLeft : kRight] += kTowardsUs;
+  if (ay != by) weight[ay < by ? kDown : kUp] += kTowardsUs;
+  return weight;
+}
+
 template <class T>
 int Tree<T>::order_replies(std::array<int, kMoves>& out, int seat, bool safe_only) const {
   int mask = safe_only ? safe_mask(s_, seat) : (1 << kMoves) - 1;
   if (mask == 0) mask = (1 << kMoves) - 1;
-  const auto& history = heuristics_.history[1][s_.head(seat)];
+  const auto weight = reply_weights(seat);
   int n = 0;
   for (int m = 0; m < kMoves; ++m) {
     if (((mask >> m) & 1) == 0) continue;
     int at = n++;
-    for (; at > 0 && history[out[at - 1]] < history[m]; --at) out[at] = out[at - 1];
+    for (; at > 0 && weight[out[at - 1]] < weight[m]; --at) out[at] = out[at - 1];
     out[at] = m;
   }
   return n;

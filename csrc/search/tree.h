@@ -133,6 +133,7 @@ class Tree {
   void list_replies(ReplyList& out, bool safe_only, std::uint16_t first, int near_only = 0) const;
   // Of every opponent by itself, likeliest first, the others keeping to their likeliest.
   void list_best_replies(ReplyList& out, std::uint16_t first, int near_only) const;
+  [[nodiscard]] std::array<int, kMoves> reply_weights(int seat) const;
   int order_replies(std::array<int, kMoves>& out, int seat, bool safe_only) const;
   // Is another thread at this move or reply of a node? If not, this one is now.
   bool taken(std::uint64_t h, int depth);

@@ -238,7 +238,7 @@ class Searcher:
         Gives the running search `priors` that have come late, from any thread; its next
         iteration takes them up.
         """
-    def search(self, state: State, seat: int, *, budget_us: int = 0, max_nodes: int = 0, max_depth: int = 99, priors: collections.abc.Sequence[float] | None = None, proof: str = 'sound', opponents: str = 'paranoid', mixing: str = 'contested', mixed_turns: int = 1, threads: int = 1, max_n: bool = True, far_pruning: bool = True, early_stop: bool = True, selective: bool = False, exact_scores: bool = False, optimum: float = 0.5, sample: int | None = None, draw_score: int = -200) -> SearchResult:
+    def search(self, state: State, seat: int, *, budget_us: int = 0, max_nodes: int = 0, max_depth: int = 99, priors: collections.abc.Sequence[float] | None = None, proof: str = 'sound', opponents: str = 'paranoid', mixing: str = 'contested', mixed_turns: int = 1, threads: int = 1, max_n: bool = True, far_pruning: bool = True, early_stop: bool = True, selective: bool = False, exact_scores: bool = False, optimum: float = 0.5, sample: int | None = None, draw_score: int = -1000) -> SearchResult:
         """
         Searches until microseconds, positions (0: no limit) or depth in turns are used up, or
         where `early_stop` sees that the rest of them would not change the move. With one thread

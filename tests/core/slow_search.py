@@ -192,7 +192,7 @@ def recorded(rng: random.Random, count: int) -> Iterator[State]:
             yield state
 
 
-WIN_SCORE, DRAW_SCORE, MARGIN = 30000, -200, 200
+WIN_SCORE, DRAW_SCORE, MARGIN = 30000, -1000, 200
 LOW_DRAW = -2000
 """Worth of a draw below every evaluation."""
 
