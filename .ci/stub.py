@@ -24,6 +24,7 @@ CONSTANTS = {
     "MOVES": "tuple[str, str, str, str]",
     "PLANES": "dict[int, int]",
     "PLANE_SCALE": "dict[int, tuple[float, ...]]",
+    "SHIPPED_VALUE": "bytes",
     "TERMS": "tuple[str, ...]",
     "WEIGHTS": "dict[str, int]",
     "RULESETS": "tuple[str, ...]",

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from snakekit.bench.weights import read_weights
-from snakekit.core import Searcher, SearchResult, State
+from snakekit.core import LearnedValue, Searcher, SearchResult, State
 
 _OPTIMUM = 0.25
 """Share of a search's limits that suffices for settled moves: matches are many games long."""
@@ -30,15 +30,20 @@ class SearchPlan:
     """Draw the move where turns were solved with mixed strategies, instead of the likeliest."""
     engine: Mapping[str, Any] = field(default_factory=dict)
     """Keywords of `Searcher.search` in place of its defaults."""
-    weights: Mapping[str, int] = field(default_factory=dict)
-    """Of the evaluation, in place of the built-in ones."""
+    weights: Mapping[str, int] | None = None
+    """Of the evaluation, in place of the built-in ones; nothing but them judges unless `learned`
+    is given."""
+    learned: LearnedValue | None = None
+    """Judges duels in place of the shipped value."""
+    learned_hash: str = ""
 
     @property
     def fingerprint(self) -> str:
         """Tells weights apart, whatever file they come from; empty for the built-in ones."""
-        if not self.weights:
+        if self.weights is None and not self.learned_hash:
             return ""
-        return hashlib.sha256(repr(sorted(self.weights.items())).encode()).hexdigest()
+        parts = (sorted((self.weights or {}).items()), self.learned_hash)
+        return hashlib.sha256(repr(parts).encode()).hexdigest()
 
     @property
     def size_mb(self) -> int:
@@ -51,7 +56,7 @@ class SearchPlan:
 
     def searcher(self) -> Searcher:
         """Return a searcher for one seat of one game."""
-        return Searcher(self.size_mb, weights=self.weights)
+        return Searcher(self.size_mb, weights=self.weights, learned=self.learned)
 
     def search(self, searcher: Searcher, state: State, seat: int, key: int) -> SearchResult:
         """Search for a living seat; `key` are random bits, the same whenever a game is repeated."""
@@ -120,7 +125,7 @@ _OPTIONS = {
     "selective": _SWITCH,
     "proof": _words("sound", "article"),
 }
-"""What may stand in a text, `weights=FILE` besides."""
+"""What may stand in a text, `weights=FILE` and `value=FILE` or `value=off` besides."""
 _LIMITS = ("ms", "depth", "nodes")
 
 
@@ -145,6 +150,9 @@ def parse_plan(text: str) -> SearchPlan:
         if name == "weights":
             plan["weights"] = _weights(value)
             continue
+        if name == "value":
+            plan = _learned(value) | plan
+            continue
         option, found = _option(name, value)
         if option.place:
             plan[option.place] = found
@@ -161,7 +169,7 @@ def _option(name: str, value: str) -> tuple[_Option, Any]:
         raise PlanError(
             "expected a search as search:MS of 1 to 60000 milliseconds, search:depth=N or "
             "search:nodes=N, with options behind "
-            f"commas ({', '.join([*_OPTIONS, 'weights'])}), found {name!r}"
+            f"commas ({', '.join([*_OPTIONS, 'weights', 'value'])}), found {name!r}"
         )
     try:
         return option, option.read(value)
@@ -174,6 +182,19 @@ def _weights(path: str) -> dict[str, int]:
         raise PlanError("expected weights=FILE, found no file")
     try:
         return read_weights(Path(path))
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise PlanError(f"{path}: {reason}") from None
+
+
+def _learned(path: str) -> dict[str, Any]:
+    if path == "off":
+        return {"weights": {}}
+    if not path:
+        raise PlanError("expected value=FILE or value=off, found no file")
+    try:
+        data = Path(path).read_bytes()
+        return {"learned": LearnedValue(data), "learned_hash": hashlib.sha256(data).hexdigest()}
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise PlanError(f"{path}: {reason}") from None

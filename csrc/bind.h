@@ -5,11 +5,13 @@
 #include <pybind11/pybind11.h>
 
 #include <map>
+#include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "board.h"
-#include "search/weights.h"
+#include "search/evaluate.h"
 
 namespace snakekit {
 
@@ -17,13 +19,18 @@ namespace snakekit {
 pybind11::array_t<float> scaled(int version, const pybind11::array_t<std::uint8_t>& planes);
 
 // The default weights with some replaced, by their names. Throws value_error for unknown ones.
-EvalWeights read_weights(const std::map<std::string, int>& given);
+using GivenWeights = std::optional<std::map<std::string, int>>;
+using GivenValue = std::optional<std::shared_ptr<LearnedValue>>;
+EvalWeights read_weights(const GivenWeights& given);
+// The shipped evaluation if neither is given; with weights alone no network judges.
+Evaluation read_evaluation(const GivenWeights& weights, const GivenValue& learned);
 
 void bind_board(pybind11::module_& m);
 void bind_search(pybind11::module_& m);
 void bind_env(pybind11::module_& m);
 void bind_nash(pybind11::module_& m);
 void bind_selfplay(pybind11::module_& m);
+void bind_value(pybind11::module_& m);
 void bind_measures(pybind11::module_& m);
 
 inline void check_seat(const Board& b, int seat) {

@@ -113,10 +113,11 @@ SearchResult run_search(Searcher& searcher, const Board& board, int seat, const 
 
 }  // namespace
 
-EvalWeights read_weights(const std::map<std::string, int>& given) {
+EvalWeights read_weights(const GivenWeights& given) {
   EvalWeights w;
+  if (!given) return w;
   const auto names = weight_names();
-  for (const auto& [name, value] : given) {
+  for (const auto& [name, value] : *given) {
     const auto* found = std::find_if(names.begin(), names.end(),
                                      [&](const auto& known) { return name == known.text(); });
     if (found == names.end()) throw py::value_error("weights: '" + name + "' is unknown");
@@ -126,6 +127,11 @@ EvalWeights read_weights(const std::map<std::string, int>& given) {
     found->in(w) = value;
   }
   return w;
+}
+
+Evaluation read_evaluation(const GivenWeights& weights, const GivenValue& learned) {
+  if (!weights && !learned) return Evaluation::shipped();
+  return {read_weights(weights), learned.value_or(nullptr)};
 }
 
 namespace {
@@ -196,13 +202,15 @@ void bind_search(py::module_& m) {
   m.attr("WEIGHTS") = defaults;
   bind_result(m);
   py::class_<Searcher>(m, "Searcher", "Owns a transposition table; one search at a time.")
-      .def(py::init([](int mb, const std::map<std::string, int>& weights) {
+      .def(py::init([](int mb, const GivenWeights& weights, const GivenValue& learned) {
              if (mb < 1 || mb > 65536) throw py::value_error("table_mb: expected 1..65536");
-             return std::make_unique<Searcher>(mb, read_weights(weights));
+             return std::make_unique<Searcher>(mb, read_evaluation(weights, learned));
            }),
-           py::arg("table_mb") = 16, py::kw_only(),
-           py::arg("weights") = std::map<std::string, int>{},
-           "`weights` replaces some of the evaluation's, by the names in WEIGHTS.")
+           py::arg("table_mb") = 16, py::kw_only(), py::arg("weights") = py::none(),
+           py::arg("learned") = py::none(),
+           "`weights` replaces some of the evaluation's, by the names in WEIGHTS, and lets them\n"
+           "judge alone unless `learned` is given too. Without either the shipped learned value\n"
+           "judges where it knows the rules.")
       .def(
           "search",
           [](Searcher& self, const Board& board, int seat, std::int64_t budget_us,

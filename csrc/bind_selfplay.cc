@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "bind.h"
-#include "selfplay.h"
+#include "bind_games.h"
 
 namespace py = pybind11;
 
@@ -19,47 +19,17 @@ namespace {
 
 using Sample = std::tuple<py::array_t<std::int32_t>, py::array_t<std::int32_t>, py::array_t<float>,
                           py::array_t<std::int64_t>>;
-using Given = std::map<std::string, int>;
 
-template <class To, class From>
-py::array_t<To> array(const std::vector<From>& v) {
-  py::array_t<To> out(static_cast<py::ssize_t>(v.size()));
-  std::copy(v.begin(), v.end(), out.mutable_data());
-  return out;
-}
-
-SelfPlay games_of(int snakes, int width, int height, const Settings& settings,
-                  std::int64_t max_nodes, int max_depth, int max_turns, std::uint64_t seed) {
-  if (snakes < 2 || snakes > 4 || snakes % 2 != 0)
-    throw py::value_error("snakes: expected 2 or 4, found " + std::to_string(snakes));
-  if (max_nodes < 0) throw py::value_error("max_nodes: negative");
-  if (max_depth < 1) throw py::value_error("max_depth: expected at least 1");
-  if (max_turns < 1) throw py::value_error("max_turns: expected at least 1");
-  SelfPlay p;
-  p.snakes = snakes;
-  p.width = width;
-  p.height = height;
-  p.settings = settings;
-  p.limits.max_nodes = max_nodes;
-  p.limits.max_depth = max_depth;
-  p.max_turns = max_turns;
-  p.seed = seed;
-  return p;
-}
-
-void check_count(const char* name, int n) {
-  if (n < 1) throw py::value_error(std::string(name) + ": expected at least 1");
-}
-
-py::array_t<float> play(const Given& a, const Given& b, std::int64_t first, int starts, int snakes,
-                        int width, int height, const Settings& settings, std::int64_t max_nodes,
-                        int max_depth, int max_turns, std::uint64_t seed, int threads) {
+py::array_t<float> play(const GivenWeights& a, const GivenWeights& b, std::int64_t first,
+                        int starts, int snakes, int width, int height, const Settings& settings,
+                        std::int64_t max_nodes, int max_depth, int max_turns, std::uint64_t seed,
+                        int threads) {
   const auto games =
       games_of(snakes, width, height, settings, max_nodes, max_depth, max_turns, seed);
   check_count("starts", starts);
   check_count("threads", threads);
-  const EvalWeights of_a = read_weights(a);
-  const EvalWeights of_b = read_weights(b);
+  const Evaluation of_a = read_evaluation(a, std::nullopt);
+  const Evaluation of_b = read_evaluation(b, std::nullopt);
   std::vector<float> points;
   {
     const py::gil_scoped_release nogil;
@@ -68,21 +38,21 @@ py::array_t<float> play(const Given& a, const Given& b, std::int64_t first, int 
   return array<float>(points).reshape({py::ssize_t{starts}, py::ssize_t{line_ups(snakes)}});
 }
 
-Sample sample(const Given& given, std::int64_t first, int games, int every, int random_percent,
-              int snakes, int width, int height, const Settings& settings, std::int64_t max_nodes,
-              int max_depth, int max_turns, std::uint64_t seed, int threads) {
+Sample sample(const GivenWeights& given, std::int64_t first, int games, int every,
+              int random_percent, int snakes, int width, int height, const Settings& settings,
+              std::int64_t max_nodes, int max_depth, int max_turns, std::uint64_t seed,
+              int threads) {
   auto play = games_of(snakes, width, height, settings, max_nodes, max_depth, max_turns, seed);
   check_count("games", games);
   check_count("every", every);
   check_count("threads", threads);
-  if (random_percent < 0 || random_percent > 100)
-    throw py::value_error("random_percent: expected 0..100");
+  check_percent("random_percent", random_percent);
   play.random_percent = random_percent;
-  const EvalWeights weights = read_weights(given);
+  const Evaluation evaluation = read_evaluation(given, std::nullopt);
   Positions found;
   {
     const py::gil_scoped_release nogil;
-    found = sample_positions(weights, play, first, games, every, threads);
+    found = sample_positions(evaluation, play, first, games, every, threads);
   }
   py::array_t<std::int32_t> terms(
       {static_cast<py::ssize_t>(found.terms.size()), py::ssize_t{kTerms}});
@@ -111,12 +81,13 @@ void bind_selfplay(py::module_& m) {
       "What the evaluation sees in a position, by the names in TERMS.");
   m.def(
       "evaluate",
-      [](const Board& board, int seat, const Given& weights) {
+      [](const Board& board, int seat, const GivenWeights& weights, const GivenValue& learned) {
         check_living(board, seat);
-        const EvalWeights w = read_weights(weights);
-        return at_seat(board, seat, [&](const auto& s, int us) { return evaluate(s, us, w); });
+        const Evaluation e = read_evaluation(weights, learned);
+        return at_seat(board, seat, [&](const auto& s, int us) { return evaluate(s, us, e); });
       },
-      py::arg("state"), py::arg("seat"), py::kw_only(), py::arg("weights") = Given{},
+      py::arg("state"), py::arg("seat"), py::kw_only(), py::arg("weights") = py::none(),
+      py::arg("learned") = py::none(),
       "The evaluation of a position for a living seat, as the search uses it.");
   m.def("self_play", &play, py::arg("a"), py::arg("b"), py::kw_only(), py::arg("first") = 0,
         py::arg("starts") = 1, py::arg("snakes") = 2, py::arg("width") = 11, py::arg("height") = 11,

@@ -27,6 +27,7 @@ PYBIND11_MODULE(_core, m, py::mod_gil_not_used()) {
   scale[py::int_(2)] = py::tuple(py::cast(kV2Scale));
   m.attr("PLANE_SCALE") = scale;
   bind_board(m);
+  bind_value(m);
   bind_search(m);
   bind_env(m);
   bind_nash(m);

@@ -27,7 +27,7 @@ int line_ups(int snakes);
 
 // Points of `a` in each game [starts * line_ups]: 1 where one of its snakes is the last to live,
 // 0.5 for a draw. Starts are numbered from `first`; the results do not depend on `threads`.
-std::vector<float> self_play(const EvalWeights& a, const EvalWeights& b, const SelfPlay& play,
+std::vector<float> self_play(const Evaluation& a, const Evaluation& b, const SelfPlay& play,
                              std::int64_t first, int starts, int threads);
 
 // Positions of games and how these ended, for fitting weights to results.
@@ -40,7 +40,7 @@ struct Positions {
 
 // Every `every`th turn of `games` games, seen by each living snake, unless one of them has found
 // that the game is decided.
-Positions sample_positions(const EvalWeights& weights, const SelfPlay& play, std::int64_t first,
+Positions sample_positions(const Evaluation& evaluation, const SelfPlay& play, std::int64_t first,
                            int games, int every, int threads);
 
 }  // namespace snakekit

@@ -68,6 +68,18 @@ def _nash(args: argparse.Namespace) -> int:
     return run(args)
 
 
+def _value_arguments(parser: argparse.ArgumentParser) -> None:
+    from snakekit.trainer.value.command import add_arguments
+
+    add_arguments(parser)
+
+
+def _value(args: argparse.Namespace) -> int:
+    from snakekit.trainer.value.command import run
+
+    return run(args)
+
+
 def _exploit_arguments(parser: argparse.ArgumentParser) -> None:
     from snakekit.trainer.exploit_command import add_arguments
 
@@ -162,6 +174,9 @@ METHODS = MappingProxyType(
         ),
         "nash": Method(
             "deep Nash value iteration: self-play by equilibrium", _nash_arguments, _nash
+        ),
+        "value": Method(
+            "fit the search's learned value to deeper searches", _value_arguments, _value
         ),
         "exploit": Method(
             "train best responses to a frozen agent and report what they win",

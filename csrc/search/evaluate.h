@@ -1,9 +1,11 @@
-// Static evaluation: who owns which space, who is longer, who starves.
+// Static evaluation: who owns which space, who is longer, who starves; by a table of weights, or by
+// a network where there is one for the rules.
 #pragma once
 
 #include <algorithm>
 #include <array>
 
+#include "../value/network.h"
 #include "flood.h"
 #include "weights.h"
 
@@ -63,8 +65,7 @@ inline void compare(const State<T>& s, int us, int others, const std::array<int,
 
 // What weighs in a position for `us`, who is alive.
 template <class T>
-inline Terms evaluation_terms(const State<T>& s, int us) {
-  const Flood<T> flood(s);
+inline Terms evaluation_terms(const State<T>& s, int us, const Flood<T>& flood) {
   Terms t = outlook(s, us, flood.of[us]);
   std::array<int, kTerms> theirs{};
   int others = 0;
@@ -77,6 +78,10 @@ inline Terms evaluation_terms(const State<T>& s, int us) {
   compare(s, us, others, theirs, t);
   return t;
 }
+template <class T>
+inline Terms evaluation_terms(const State<T>& s, int us) {
+  return evaluation_terms(s, us, Flood<T>(s));
+}
 
 // The weighted sum of `t`, in -kEvalMax..kEvalMax.
 template <class T>
@@ -87,10 +92,21 @@ inline int weigh(const State<T>& s, const Terms& t, const EvalWeights& w) {
   return std::clamp(score / kEvalUnit, -kEvalMax, kEvalMax);
 }
 
+// How positions are judged.
+struct Evaluation {
+  EvalWeights weights;
+  std::shared_ptr<const LearnedValue> learned;  // null: by the weights alone
+
+  static Evaluation shipped() { return {{}, shipped_value()}; }
+};
+
 // The position for `us`, who is alive, in -kEvalMax..kEvalMax.
 template <class T>
-inline int evaluate(const State<T>& s, int us, const EvalWeights& w) {
-  return weigh(s, evaluation_terms(s, us), w);
+inline int evaluate(const State<T>& s, int us, const Evaluation& e) {
+  const Flood<T> flood(s);
+  if (e.learned && LearnedValue::knows(s))
+    return std::clamp((*e.learned)(s, us, flood), -kEvalMax, kEvalMax);
+  return weigh(s, evaluation_terms(s, us, flood), e.weights);
 }
 
 }  // namespace snakekit

@@ -9,14 +9,18 @@
 namespace snakekit {
 
 inline constexpr int kFloodTurns = 48;
+inline constexpr std::array<int, 3> kHorizons{2, 5, 10};  // turns, soonest first
 
 // What one snake can count on.
 template <class T>
 struct Prospect {
-  Bits<T::kWords> reach;  // cells it reaches first, its head's among them
-  int room = 0;           // how many they are
-  int food_turn = 0;      // when it first comes to food, 0 never
-  bool closed = false;    // it has used up its room before a way out opens
+  Bits<T::kWords> reach;   // cells it reaches first, its head's among them
+  Bits<T::kWords> beside;  // cells next to these
+  std::array<Bits<T::kWords>, kHorizons.size()>
+      within;           // of two snakes only: of reach, after so many turns
+  int room = 0;         // how many cells it reaches first
+  int food_turn = 0;    // when it first comes to food, 0 never
+  bool closed = false;  // it has used up its room before a way out opens
 };
 
 // A longer snake takes a cell that several reach at the same time; of equals none does. What the
@@ -92,6 +96,8 @@ void Flood<T>::run(const State<T>& s) {
   std::array<int, N> room{};
   std::array<int, N> food_turn{};
   std::array<bool, N> closed{};
+  std::array<std::array<Set, kHorizons.size()>, N> within;
+  std::size_t noted = 0;
   Set taken;
   for (int k = 0; k < n; ++k) {
     reach[k].set(s.head(seat_[k]));
@@ -124,11 +130,20 @@ void Flood<T>::run(const State<T>& s) {
       closed[k] = bodies.turn() >= room[k] && length[k] >= room[k];
       waiting = waiting || !closed[k];
     }
+    if (N == 2 && noted < kHorizons.size() && bodies.turn() == kHorizons[noted]) {
+      for (int k = 0; k < n; ++k) within[k][noted] = reach[k];
+      ++noted;
+    }
     if (!grew && taken == s.geo->board) break;
+  }
+  for (; N == 2 && noted < kHorizons.size(); ++noted) {
+    for (int k = 0; k < n; ++k) within[k][noted] = reach[k];
   }
   for (int k = 0; k < n; ++k) {
     auto& p = of[seat_[k]];
     p.reach = reach[k];
+    if (N == 2) p.within = within[k];
+    p.beside = next[k];
     p.room = room[k] == 0 ? reach[k].count() : room[k];
     p.food_turn = food_turn[k];
     p.closed = closed[k];

@@ -18,7 +18,7 @@ void Tree<T>::worths(Worths& out, int ply) const {
     if (!s_.alive(i)) {
       out[i] = s_.living() > 0 ? ply - kWinScore : limits_.draw_score;
     } else {
-      out[i] = s_.living() == 1 ? kWinScore - ply : evaluate(s_, i, weights_);
+      out[i] = s_.living() == 1 ? kWinScore - ply : evaluate(s_, i, evaluation_);
     }
   }
 }

@@ -30,8 +30,8 @@ struct Searcher::Memory {
   std::unique_ptr<Pool> pool;
 };
 
-Searcher::Searcher(int table_mb, const EvalWeights& weights)
-    : memory_(std::make_unique<Memory>(table_mb)), weights_(weights) {}
+Searcher::Searcher(int table_mb, Evaluation evaluation)
+    : memory_(std::make_unique<Memory>(table_mb)), evaluation_(std::move(evaluation)) {}
 Searcher::~Searcher() = default;
 
 void Searcher::prefer(const std::array<float, kMoves>& priors) {
@@ -50,7 +50,7 @@ SearchResult Searcher::search(const State<T>& state, int seat, const Limits& lim
   const int threads = std::max(1, limits.threads);
   auto& work = memory.workspaces<T>(threads);
   if (threads == 1)
-    return Tree<T>(state, seat, limits, weights_, memory.table, *work[0], signals_).run();
+    return Tree<T>(state, seat, limits, evaluation_, memory.table, *work[0], signals_).run();
 
   Limits shared = limits;
   // Of one thread; the others step through about as many.
@@ -59,7 +59,7 @@ SearchResult Searcher::search(const State<T>& state, int seat, const Limits& lim
   SearchResult result;
   std::atomic<std::int64_t> helped{0};
   memory.threads(threads).run(threads, [&](int index, int, int) {
-    Tree<T> tree(state, seat, shared, weights_, memory.table, *work[index], signals_, &team);
+    Tree<T> tree(state, seat, shared, evaluation_, memory.table, *work[index], signals_, &team);
     if (index > 0) {
       helped += tree.help();
       return;

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "../board.h"
-#include "weights.h"
+#include "evaluate.h"
 
 namespace snakekit {
 
@@ -93,7 +93,7 @@ struct Signals {
 
 class Searcher {
  public:
-  explicit Searcher(int table_mb, const EvalWeights& weights = {});
+  explicit Searcher(int table_mb, Evaluation evaluation = Evaluation::shipped());
   ~Searcher();
   Searcher(const Searcher&) = delete;
   Searcher& operator=(const Searcher&) = delete;
@@ -114,7 +114,7 @@ class Searcher {
  private:
   struct Memory;
   std::unique_ptr<Memory> memory_;
-  EvalWeights weights_;
+  Evaluation evaluation_;
   Signals signals_;
   std::atomic<bool> busy_{false};
 };

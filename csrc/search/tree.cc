@@ -22,12 +22,12 @@ int from_table(int score, int ply) {
 }  // namespace
 
 template <class T>
-Tree<T>::Tree(const State<T>& root, int us, const Limits& limits, const EvalWeights& weights,
+Tree<T>::Tree(const State<T>& root, int us, const Limits& limits, const Evaluation& evaluation,
               Table& table, Workspace<T>& work, const Signals& signals, Team* team)
     : s_(root),
       us_(us),
       limits_(limits),
-      weights_(weights),
+      evaluation_(evaluation),
       table_(table),
       heuristics_(work.heuristics),
       undo_(work.undo),
@@ -279,7 +279,7 @@ int Tree<T>::next_move(int move, int depth, int alpha, int beta, int ply,
 // What an undecided position is worth; never what a draw is, so that those are known by it.
 template <class T>
 int Tree<T>::open_value() const {
-  const int v = evaluate(s_, us_, weights_);
+  const int v = evaluate(s_, us_, evaluation_);
   return v == limits_.draw_score ? v + 1 : v;
 }
 

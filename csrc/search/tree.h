@@ -93,8 +93,8 @@ struct Oracle;
 template <class T>
 class Tree {
  public:
-  Tree(const State<T>& root, int us, const Limits& limits, const EvalWeights& weights, Table& table,
-       Workspace<T>& work, const Signals& signals, Team* team = nullptr);
+  Tree(const State<T>& root, int us, const Limits& limits, const Evaluation& evaluation,
+       Table& table, Workspace<T>& work, const Signals& signals, Team* team = nullptr);
 
   SearchResult run();
   // Fills the table for the thread that runs, until that ends; returns positions stepped to.
@@ -208,7 +208,7 @@ class Tree {
   State<T> s_;
   const int us_;
   const Limits limits_;
-  const EvalWeights weights_;
+  const Evaluation& evaluation_;
   Table& table_;
   Heuristics<T>& heuristics_;
   std::vector<Undo<T>>& undo_;

@@ -7,7 +7,7 @@ import collections.abc
 import numpy
 import numpy.typing
 import typing
-__all__: list[str] = ['ALL_SEAT_BLOCK', 'ALL_SEAT_COMMON', 'CAUSES', 'FULL_INFORMATION', 'MAPS', 'MAX_SLOTS', 'MAX_SNAKES', 'MOVES', 'PLANES', 'PLANE_SCALE', 'PlanLines', 'PlanWalk', 'RULESETS', 'Scenario', 'SearchResult', 'Searcher', 'Settings', 'Snake', 'StageGames', 'State', 'StateError', 'TERMS', 'VectorEnv', 'WEIGHTS', 'all_seat_planes', 'all_seat_scale', 'complete_plans', 'encode_all', 'evaluate', 'evaluation_terms', 'greedy_move', 'measure_encoder', 'measure_turns', 'random_move', 'reflex_move', 'sample_positions', 'self_play', 'solve_stage', 'solve_stages', 'solve_zero_sum']
+__all__: list[str] = ['ALL_SEAT_BLOCK', 'ALL_SEAT_COMMON', 'CAUSES', 'FULL_INFORMATION', 'LearnedValue', 'MAPS', 'MAX_SLOTS', 'MAX_SNAKES', 'MOVES', 'PLANES', 'PLANE_SCALE', 'PlanLines', 'PlanWalk', 'RULESETS', 'SHIPPED_VALUE', 'Scenario', 'SearchResult', 'Searcher', 'Settings', 'Snake', 'StageGames', 'State', 'StateError', 'TERMS', 'VALUE_ONE', 'VALUE_PARTS', 'VALUE_ROWS', 'VALUE_UNITS', 'VALUE_VERSION', 'VectorEnv', 'WEIGHTS', 'all_seat_planes', 'all_seat_scale', 'complete_plans', 'encode_all', 'evaluate', 'evaluation_terms', 'greedy_move', 'label_positions', 'measure_encoder', 'measure_turns', 'random_move', 'reflex_move', 'sample_positions', 'self_play', 'solve_stage', 'solve_stages', 'solve_zero_sum', 'value_rows']
 class StateError(ValueError):
     pass
 class Snake:
@@ -166,6 +166,14 @@ class State:
     @property
     def width(self) -> int:
         ...
+class LearnedValue:
+    """
+    An evaluation of duels by a network.
+    """
+    def __init__(self, bytes: bytes) -> None:
+        """
+        From the bytes of a file. ValueError says what is wrong with it.
+        """
 class SearchResult:
     """
     What one search found, per move in the order up, down, left, right.
@@ -225,9 +233,11 @@ class Searcher:
     """
     Owns a transposition table; one search at a time.
     """
-    def __init__(self, table_mb: int = 16, *, weights: collections.abc.Mapping[str, int] = {}) -> None:
+    def __init__(self, table_mb: int = 16, *, weights: collections.abc.Mapping[str, int] | None = None, learned: LearnedValue | None = None) -> None:
         """
-        `weights` replaces some of the evaluation's, by the names in WEIGHTS.
+        `weights` replaces some of the evaluation's, by the names in WEIGHTS, and lets them
+        judge alone unless `learned` is given too. Without either the shipped learned value
+        judges where it knows the rules.
         """
     def cancel(self) -> None:
         """
@@ -521,7 +531,7 @@ def encode_all(boards: collections.abc.Sequence[State], *, slots: int) -> numpy.
     """
     Observations v3 of boards of one size: uint8 [boards, planes, rows, cols]; row 0 is y = 0. The first planes are common to all; each slot then has a block of its own.
     """
-def evaluate(state: State, seat: int, *, weights: collections.abc.Mapping[str, int] = {}) -> int:
+def evaluate(state: State, seat: int, *, weights: collections.abc.Mapping[str, int] | None = None, learned: LearnedValue | None = None) -> int:
     """
     The evaluation of a position for a living seat, as the search uses it.
     """
@@ -532,6 +542,13 @@ def evaluation_terms(state: State, seat: int) -> list[int]:
 def greedy_move(state: State, seat: int, seed: int) -> int:
     """
     Towards the nearest food it can reach in safety.
+    """
+def label_positions(*, first: int = 0, games: int = 1, share: int = 333, wander: int = 4, label_nodes: int = 3000, random_percent: int = 5, width: int = 11, height: int = 11, settings: Settings = ..., max_nodes: int = 400, max_turns: int = 1000, seed: int = 0, threads: int = 1, weights: collections.abc.Mapping[str, int] | None = None, learned: LearnedValue | None = None) -> dict[str, numpy.ndarray]:
+    """
+    Positions near those of duels, with the score that a search of `label_nodes` gives them
+    for one of the seats. Arrays by name: `rows` uint16 [n, features]; `score` int32 [n];
+    `result` float32 [n], 1 where the seat won, 0.5 for a draw; `played` uint8 [n], whether
+    the game came through the position; `game` int64 [n].
     """
 def measure_encoder(states: collections.abc.Sequence[State], version: int, *, seconds: float = 0.3) -> float:
     """
@@ -549,13 +566,13 @@ def reflex_move(state: State, seat: int) -> int:
     """
     The safe move with most room; deterministic, microseconds.
     """
-def sample_positions(weights: collections.abc.Mapping[str, int], *, first: int = 0, games: int = 1, every: int = 3, random_percent: int = 4, snakes: int = 2, width: int = 11, height: int = 11, settings: Settings = ..., max_nodes: int = 0, max_depth: int = 99, max_turns: int = 1000, seed: int = 0, threads: int = 1) -> tuple[numpy.typing.NDArray[numpy.int32], numpy.typing.NDArray[numpy.int32], numpy.typing.NDArray[numpy.float32], numpy.typing.NDArray[numpy.int64]]:
+def sample_positions(weights: collections.abc.Mapping[str, int] | None, *, first: int = 0, games: int = 1, every: int = 3, random_percent: int = 4, snakes: int = 2, width: int = 11, height: int = 11, settings: Settings = ..., max_nodes: int = 0, max_depth: int = 99, max_turns: int = 1000, seed: int = 0, threads: int = 1) -> tuple[numpy.typing.NDArray[numpy.int32], numpy.typing.NDArray[numpy.int32], numpy.typing.NDArray[numpy.float32], numpy.typing.NDArray[numpy.int64]]:
     """
     Undecided positions of games, each seen by every living snake. Returns terms
     int32 [n, TERMS], living snakes int32 [n], result float32 [n] (1 for the winner, 0.5
     for a drawn duel, else 0) and number of the game int64 [n].
     """
-def self_play(a: collections.abc.Mapping[str, int], b: collections.abc.Mapping[str, int], *, first: int = 0, starts: int = 1, snakes: int = 2, width: int = 11, height: int = 11, settings: Settings = ..., max_nodes: int = 0, max_depth: int = 99, max_turns: int = 1000, seed: int = 0, threads: int = 1) -> numpy.typing.NDArray[numpy.float32]:
+def self_play(a: collections.abc.Mapping[str, int] | None, b: collections.abc.Mapping[str, int] | None, *, first: int = 0, starts: int = 1, snakes: int = 2, width: int = 11, height: int = 11, settings: Settings = ..., max_nodes: int = 0, max_depth: int = 99, max_turns: int = 1000, seed: int = 0, threads: int = 1) -> numpy.typing.NDArray[numpy.float32]:
     """
     Games of weights `a` against `b`, half of the snakes each. Returns the points of `a`,
     float32 [starts, line-ups]: 1 where one of its snakes outlives all, 0.5 for a draw.
@@ -573,6 +590,10 @@ def solve_zero_sum(matrix: typing.Annotated[numpy.typing.ArrayLike, numpy.float6
     """
     Optimal strategies and value of the game whose row player gets matrix [m, n].
     """
+def value_rows(state: State, seat: int) -> list[int]:
+    """
+    Rows of the learned value that a duel's position picks, for a living seat.
+    """
 ALL_SEAT_BLOCK: int
 ALL_SEAT_COMMON: int
 CAUSES: tuple[str, ...]
@@ -584,5 +605,11 @@ MOVES: tuple[str, str, str, str]
 PLANES: dict[int, int]
 PLANE_SCALE: dict[int, tuple[float, ...]]
 RULESETS: tuple[str, ...]
+SHIPPED_VALUE: bytes
 TERMS: tuple[str, ...]
+VALUE_ONE: int = 255
+VALUE_PARTS: int = 16
+VALUE_ROWS: int = 1298
+VALUE_UNITS: int = 32
+VALUE_VERSION: int = 1
 WEIGHTS: dict[str, int]

@@ -1,11 +1,13 @@
 """Texts of search players."""
 
+from pathlib import Path
+
 import pytest
 
 from snakekit.bench.arena.entrants import parse_entrant
 from snakekit.bench.players import PlayerError, parse_player
 from snakekit.bench.search_plan import PlanError, SearchPlan, parse_plan
-from snakekit.core import State
+from snakekit.core import SHIPPED_VALUE, State
 
 
 def test_limits_and_options_are_read() -> None:
@@ -55,6 +57,8 @@ def test_every_option_reaches_the_search() -> None:
         ("ms=nan", "ms: expected 1 to 60000 milliseconds"),
         ("nodes=5,nodes=6", "nodes is given twice"),
         ("5,weights=", "expected weights=FILE"),
+        ("5,value=", "expected value=FILE or value=off"),
+        ("5,value=gone.value", "gone.value: No such file"),
         ("5,", "found ''"),
     ],
 )
@@ -64,3 +68,17 @@ def test_what_cannot_be_understood_is_refused(text: str, words: str) -> None:
     assert words in str(error.value)
     with pytest.raises(PlayerError, match="player search:"):
         parse_player(f"search:{text}")
+
+
+def test_what_judges_duels(tmp_path: Path) -> None:
+    file = tmp_path / "some.value"
+    file.write_bytes(SHIPPED_VALUE)
+    plain, off, learned = (
+        parse_plan(f"depth=3{rest}") for rest in ("", ",value=off", f",value={file}")
+    )
+    assert (plain.weights, off.weights) == (None, {})
+    assert learned.learned is not None
+    assert len({plain.fingerprint, off.fingerprint, learned.fingerprint}) == 3
+    file.write_bytes(b"other")
+    with pytest.raises(PlanError, match=r"some\.value: learned value: not a learned value"):
+        parse_plan(f"depth=3,value={file}")
