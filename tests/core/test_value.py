@@ -1,4 +1,4 @@
-"""The learned value of duels: against plain arithmetic on its file, symmetries, and where it judges."""
+"""The learned value of duels: against plain arithmetic, symmetries, and where it judges."""
 
 import hashlib
 import json
@@ -74,7 +74,7 @@ def test_rows_lie_in_their_blocks():
     assert counts == {40}
     rows = np.array([value_rows(s, 0) for s in duels(6)])
     assert (np.diff(rows, axis=1) > 0).all()
-    assert rows.min() >= 0 and rows.max() < core.VALUE_ROWS
+    assert 0 <= rows.min() <= rows.max() < core.VALUE_ROWS
 
 
 @pytest.mark.parametrize("ruleset", ["wrapped", "constrictor"])

@@ -1,6 +1,7 @@
 """`snakekit train value`: what it fits, resuming, and what it refuses."""
 
 import json
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +23,7 @@ def made(n: int, seed: int = 0) -> Samples:
     """Positions whose score depends on one of the features only."""
     rng = np.random.default_rng(seed)
     blocks = np.linspace(0, core.VALUE_ROWS, 41).astype(int)
-    picked = np.stack([rng.integers(a, b, n) for a, b in zip(blocks, blocks[1:], strict=False)], 1)
+    picked = np.stack([rng.integers(a, b, n) for a, b in pairwise(blocks)], 1)
     score = np.where(picked[:, 7] < (blocks[7] + blocks[8]) / 2, 900, -900)
     return Samples(
         picked.astype(np.uint16),
@@ -84,7 +85,8 @@ def test_a_run_is_sampled_fitted_and_resumed(tmp_path: Path, capsys: pytest.Capt
     assert [f.name for f in files] == ["000000.npz", "000001.npz"]
     LearnedValue((whole / "search.value").read_bytes())
     card = json.loads((whole / "search.json").read_text(encoding="utf-8"))
-    assert card["config"]["games"] == 70 and card["fit"]["positions"] > 200
+    assert card["config"]["games"] == 70
+    assert card["fit"]["positions"] > 200
 
     assert main(["train", "value", "--run", str(broken), *QUICK]) == 0
     (broken / "samples" / "000001.npz").unlink()
