@@ -170,7 +170,10 @@ def test_equals_are_at_level_one_and_the_strong_above() -> None:
     assert strong.passed
     assert strong.low > 1.2
     assert "needed 1.2" in str(strong)
-    assert strong == run_gate(jobs[:1], greedy, [random], 1.2)
+    heard: list[tuple[int, int]] = []
+    told = run_gate(jobs[:1], greedy, [random], 1.2, progress=lambda *games: heard.append(games))
+    assert strong == told
+    assert heard == [(0, jobs[0].games), (jobs[0].games, jobs[0].games)]
 
 
 def test_the_verdict_weighs_games_by_their_size() -> None:

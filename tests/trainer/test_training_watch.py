@@ -92,6 +92,35 @@ def test_the_display_shows_figures_and_alarms(tmp_path: Path, terminal: bool) ->
     assert [json.loads(line)["kind"] for line in events] == ["alarm", "event"]
 
 
+def test_games_of_a_gate_have_a_bar_while_they_are_played(tmp_path: Path) -> None:
+    out = io.StringIO()
+    console = Console(file=out, force_terminal=True, width=100)
+    with RunFolder.make(tmp_path / "r", Config()) as folder, Watch(console, 9, folder, ()) as watch:
+        progress = watch.part("gate games")
+        progress(20, 80)
+        console.print(watch._picture())
+        shown = out.getvalue()
+        progress(80, 80)
+        out.truncate(0)
+        console.print(watch._picture())
+        after = out.getvalue()
+    assert "gate games" in shown
+    assert "20/80" in shown
+    assert "gate games" not in after
+
+
+def test_a_gate_at_the_checkpoint_is_told_again_by_the_resumed_run(tmp_path: Path) -> None:
+    with RunFolder.make(tmp_path / "r", Config()) as folder:
+        folder.note(2, "gate", "early")
+        folder.note(3, "alarm", "stays")
+        folder.note(3, "promotion", "again")
+    with RunFolder(tmp_path / "r", resumed_at=3):
+        text = (tmp_path / "r" / "events.jsonl").read_text()
+    assert "early" in text
+    assert "stays" in text
+    assert "again" not in text
+
+
 def test_sparklines_scale() -> None:
     assert sparkline([0, 1, 2]) == "▁▅█"
     assert sparkline([3, 3]) == "▄▄"
