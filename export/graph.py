@@ -85,6 +85,8 @@ def _work(node: NodeProto, shapes: dict[str, tuple[int | str, ...]]) -> int:
     if node.op_type == "Conv":
         # weights: [out, in / groups, *kernel]; each output number takes one product for each.
         return math.prod(out) * math.prod(weights[1:])
+    if len(weights) == 1:  # a vector, which each output number takes whole
+        return math.prod(out) * weights[0]
     turned = any(a.name == "transB" and a.i for a in node.attribute)
     return math.prod(out) * (weights[1] if turned else weights[-2])
 
