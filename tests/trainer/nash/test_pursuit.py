@@ -18,6 +18,7 @@ from snakekit.trainer.nash.table import GameTable
 from snakekit.trainer.replay import Ring
 
 GAME = Pursuit()
+SHORT = Pursuit(limit=3)
 
 
 def trained(
@@ -95,7 +96,7 @@ def test_values_converge_within_two_hundredths(trust):
 def test_values_converge_with_plans_on_a_tenth_of_the_states():
     rules = OracleRules(pool="local", rounds=14, size=12, bases=4, opponents=4, gain=0.04)
     recipe = PlanRecipe(share=0.1, turns=2, candidates=6, rules=rules)
-    errors = value_errors(trained(GAME, 200, plans=recipe), GAME)
+    errors = value_errors(trained(SHORT, 80, plans=recipe), SHORT)
     assert errors.mean() < 0.02
 
 
@@ -103,7 +104,7 @@ def test_values_converge_with_plans_on_a_tenth_of_the_states():
 @pytest.mark.timeout(1200)
 def test_the_oracle_makes_up_for_actions_that_were_left_out():
     """With at most two actions a seat tried the values are wrong, unless the oracle adds some."""
-    blind = value_errors(trained(GAME, 100, limit=4, oracle=False), GAME)
-    errors = value_errors(trained(GAME, 200, limit=4), GAME)
+    blind = value_errors(trained(SHORT, 80, limit=4, oracle=False), SHORT)
+    errors = value_errors(trained(SHORT, 80, limit=4), SHORT)
     assert blind.mean() > 0.1
     assert errors.mean() < 0.02
