@@ -13,7 +13,7 @@ constexpr int kHopeUnit = 128;  // parts of a hope in the table
 struct HopeTable {
   std::array<std::int16_t, 2 * kStandingEnd + 1> of;
 
-  HopeTable() {
+  HopeTable() noexcept {
     for (int score = -kStandingEnd; score <= kStandingEnd; ++score) {
       const double hope = std::abs(score) == kStandingEnd
                               ? std::copysign(1.0, score)
@@ -107,7 +107,7 @@ void stand(const State<T>& s, const Roster& roster, std::array<Standing, kMaxSlo
     own.worst.fill(-kStandingEnd);
     own.hope.fill(-127);
     for (int a = 0; a < has.count[slot]; ++a) {
-      const int m = has.move[slot][a];
+      const auto m = static_cast<std::uint8_t>(has.move[slot][a]);
       own.worst[m] = static_cast<std::int16_t>(looks ? kStandingEnd : own.now);
       own.hope[m] = static_cast<std::int16_t>(hope_of(own.now));
     }
@@ -125,7 +125,7 @@ void stand(const State<T>& s, const Roster& roster, std::array<Standing, kMaxSlo
     judge(board, roster, score);
     unmake(board, undo);
     for (int slot = 0; slot < roster.count; ++slot) {
-      const int m = has.move[slot][at[slot]];
+      const auto m = static_cast<std::uint8_t>(has.move[slot][at[slot]]);
       auto& worst = out[slot].worst[m];
       worst = std::min(worst, static_cast<std::int16_t>(score[slot]));
       hope[slot][m] += kHope.of[score[slot] + kStandingEnd];
@@ -138,7 +138,7 @@ void stand(const State<T>& s, const Roster& roster, std::array<Standing, kMaxSlo
   for (int slot = 0; slot < roster.count; ++slot) {
     const int replies = joints / has.count[slot];
     for (int a = 0; a < has.count[slot]; ++a) {
-      const int m = has.move[slot][a];
+      const auto m = static_cast<std::uint8_t>(has.move[slot][a]);
       out[slot].hope[m] = static_cast<std::int16_t>(rounded(hope[slot][m], replies * kHopeUnit));
     }
   }

@@ -72,7 +72,7 @@ class Reader {
   bool take(V& value) {
     static_assert(std::is_trivially_copyable_v<V>);
     if (rest_.size() < sizeof value) return false;
-    std::memcpy(&value, rest_.data(), sizeof value);
+    rest_.copy(reinterpret_cast<char*>(&value), sizeof value);
     rest_.remove_prefix(sizeof value);
     return true;
   }
