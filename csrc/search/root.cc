@@ -7,6 +7,7 @@ namespace {
 
 constexpr int kAllMoves = (1 << kMoves) - 1;
 constexpr double kBeforeMixing = 0.5;  // share of the limits
+constexpr double kMixingGain = 0.2;    // of utility, for which a mixture's risk is taken
 constexpr int kAspiration = 100;       // half the window around the last iteration's score
 
 }  // namespace
@@ -205,6 +206,9 @@ int Tree<T>::choose() const {
 template <class T>
 int Tree<T>::choose_mixed(const SearchResult& r) const {
   if (r.label[r.best] == Label::kWin) return r.best;
+  // A move that is nearly as good even if the opponent sees it needs no luck.
+  const int seen = r.score[r.best];
+  if (!is_loss(seen) && r.value < utility_of(seen) + kMixingGain) return r.best;
   double total = 0;
   int likeliest = -1;
   for (int m = 0; m < kMoves; ++m) {

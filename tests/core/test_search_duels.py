@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 from search_parts import contested, fixed, open_board, seats
-from slow_search import WIN_SCORE, mixed_value, move_loses, positions
+from slow_search import MARGIN, WIN_SCORE, mixed_value, move_loses, positions, utility
 
 from snakekit.core import State
 
@@ -66,6 +66,23 @@ def test_moves_can_be_drawn_from_the_mixture():
         assert drawn.labels[drawn.best] == plain.labels[plain.best]
         if drawn.best != plain.best:
             assert drawn.mixture[drawn.best] > 0
+
+
+def test_luck_is_tried_only_where_it_gains():
+    kinds: Counter = Counter()
+    for state, seat in seats(positions(21, 200, (2,))):
+        plain = fixed(state, seat, 2, mixing="off")
+        found = fixed(state, seat, 2, mixing="always")
+        if found.mixture is None or plain.labels[plain.best] != "none":
+            continue
+        seen = plain.scores[plain.best]
+        tried = seen < MARGIN - WIN_SCORE or found.value >= utility(seen) + 0.2
+        kinds[tried] += 1
+        if tried:
+            assert found.mixture[found.best] > 0
+        else:
+            assert found.best == plain.best
+    assert min(kinds[True], kinds[False]) > 5
 
 
 def test_a_contested_square_is_a_risk_and_not_a_loss():
