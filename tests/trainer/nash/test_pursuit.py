@@ -105,6 +105,6 @@ def test_values_converge_with_plans_on_a_tenth_of_the_states():
 def test_the_oracle_makes_up_for_actions_that_were_left_out():
     """With at most two actions a seat tried the values are wrong, unless the oracle adds some."""
     blind = value_errors(trained(SHORT, 80, limit=4, oracle=False), SHORT)
-    errors = value_errors(trained(SHORT, 80, limit=4), SHORT)
+    errors = value_errors(trained(SHORT, 140, limit=4), SHORT)
     assert blind.mean() > 0.1
     assert errors.mean() < 0.02
