@@ -264,17 +264,19 @@ int legal_mask(const State<T>& s, int seat) {
 namespace {
 
 // Could hunger or hazards take this snake out this turn? Then its body may not block anyone.
+// Food saves it from both.
 template <class T>
 bool may_starve(const State<T>& s, int seat) {
   const int health = s.h.snake[seat].health - 1;
-  if (health <= 0) return true;
-  if (s.rules.hazard_damage <= 0 || !s.hazard.any()) return false;
+  const bool harmed = s.rules.hazard_damage > 0 && s.hazard.any();
+  if (health > 0 && !harmed) return false;
   const auto head = s.head(seat);
   for (int m = 0; m < kMoves; ++m) {
     const auto to = s.geo->next[head][m];
-    if (s.on_board(to) && s.hazard.test(to) &&
-        after_hazard(health, s.layers[to], s.rules.hazard_damage) <= 0)
-      return true;
+    if (!s.on_board(to) || s.h.food.test(to)) continue;
+    const int left =
+        s.hazard.test(to) ? after_hazard(health, s.layers[to], s.rules.hazard_damage) : health;
+    if (left <= 0) return true;
   }
   return false;
 }

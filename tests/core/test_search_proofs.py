@@ -21,7 +21,7 @@ from slow_search import (
     won,
 )
 
-from snakekit.core import Searcher, State
+from snakekit.core import Searcher, Settings, State
 
 
 def compare_proofs(states: Iterator[State], depths: dict[int, int], **options: object) -> Counter:
@@ -170,3 +170,25 @@ def test_with_more_than_four_rivals_nothing_is_claimed(rivals, label):
     found = fixed(state, 0, 2)
     assert found.scores == [None, 2 - WIN_SCORE, None, 1 - WIN_SCORE]
     assert found.labels == ["none", label, "none", label]
+
+
+def test_food_on_a_hazard_saves_and_its_body_blocks():
+    """The opponent cannot count on our starving where the only hazard in reach has food on it."""
+    hazards = [[0, 2], [0, 3], [1, 2], [2, 0], [3, 0], [3, 3]]
+    state = State(
+        4,
+        4,
+        [
+            snake("a", [(2, 2), (1, 2), (1, 1), (2, 1)], 99),
+            snake("b", [(3, 2), (3, 1), (3, 0), (2, 0), (1, 0)], 15),
+        ],
+        [(3, 3), (2, 3)],
+        [tuple(h) for h in hazards],
+        turn=9,
+        settings=Settings(ruleset="royale", minimum_food=2, hazard_damage=40),
+    )
+    # Onto the head that becomes a neck.
+    assert not state.safe_mask(0) >> 3 & 1
+    assert move_loses(state, 1, 0, 5)
+    found = fixed(state, 1, 6)
+    assert (found.labels[0], found.distances[0]) == ("loss", 5)
