@@ -259,5 +259,5 @@ def test_loading_a_model_does_not_hold_up_the_interpreter(tmp_path: Path) -> Non
     finally:
         stop.set()
         thread.join(10)
-    # Held all the time, the other thread would not run at all.
-    assert sorted(shares)[10] > 0.05, shares
+    # Held all the time, the other thread would never run; beside other work it may now and then.
+    assert sum(shares) / len(shares) > 0.1, shares

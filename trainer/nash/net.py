@@ -97,6 +97,17 @@ class CellTrunk(nn.Module):
         return y.transpose(1, 2).reshape(n, -1, rows, cols) * mask
 
 
+def _moved(marks: Tensor, step: tuple[int, int]) -> Tensor:
+    """Return `marks` `[N, slots, rows, cols]` moved by a step, around the edges.
+
+    By slices with fixed ends: `roll` exports arithmetic on sizes, which GPUs refuse.
+    """
+    rows, cols = step
+    if rows:
+        return torch.cat((marks[:, :, -rows:], marks[:, :, :-rows]), 2)
+    return torch.cat((marks[..., -cols:], marks[..., :-cols]), 3)
+
+
 class Standing(nn.Module):
     """Reads what the planes of the standing say: scores in 256 points, hopes in -1..1."""
 
@@ -114,7 +125,7 @@ class Standing(nn.Module):
         score, hope = 8 * (planes[0] + planes[1]), planes[2]
         now = torch.einsum("nshw,nshw->ns", score, marks) - 8
         # Boards whose edges wrap fill their tensor; on others nothing is written across an edge.
-        places = [marks.roll(step, (2, 3)) for step in STEPS]
+        places = [_moved(marks, step) for step in STEPS]
         worst = torch.stack([torch.einsum("nshw,nshw->ns", score, place) for place in places], 2)
         hopes = torch.stack([torch.einsum("nshw,nshw->ns", hope, place) for place in places], 2)
         return now, worst - 8, hopes - 1
