@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from snakekit.trainer.actors import share_of
 from snakekit.trainer.agents import Agent, open_agent
 from snakekit.trainer.contest import Chooser
+from snakekit.trainer.crew import Crew
 from snakekit.trainer.gate import Gate, GateJob, OnGames, nothing, run_gate
 from snakekit.trainer.league import League, Weights
 from snakekit.trainer.model import ALL_SEAT, Net, build
@@ -72,10 +73,8 @@ class Played:
     place: Place
 
 
-class Workers(Protocol):
+class Workers(Crew, Protocol):
     """A fixed number of workers that play rounds and gates."""
-
-    count: int
 
     def collect(
         self,
@@ -85,20 +84,6 @@ class Workers(Protocol):
         stop: Callable[[], bool],
     ) -> list[Played]:
         """Play a round with every worker from its place on; see `Worker.collect`."""
-
-    def gate(
-        self,
-        jobs: Sequence[GateJob],
-        candidate: Weights,
-        league: League,
-        needed: float,
-        stop: Callable[[], bool],
-        progress: OnGames = nothing,
-    ) -> Gate:
-        """Play the candidate against all that the league draws from, the current best last."""
-
-    def close(self) -> None:
-        """Let go of processes and memory."""
 
 
 def net_of(config: NashConfig, weights: Weights) -> Net:

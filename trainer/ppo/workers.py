@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from snakekit.trainer.contest import Chooser, best_move
+from snakekit.trainer.crew import Crew
 from snakekit.trainer.device import Forward, open_device
 from snakekit.trainer.gate import Gate, GateJob, OnGames, nothing, run_gate
 from snakekit.trainer.league import League, Weights
@@ -14,10 +15,8 @@ from snakekit.trainer.ppo.rollout import Place, Rollout, Worker
 Places = list[Place | None]
 
 
-class Workers(Protocol):
+class Workers(Crew, Protocol):
     """A fixed number of workers that act and play gates."""
-
-    count: int
 
     def collect(
         self,
@@ -28,20 +27,6 @@ class Workers(Protocol):
         stop: Callable[[], bool],
     ) -> list[Rollout]:
         """Act one iteration with every worker from its place on; see `Worker.collect`."""
-
-    def gate(
-        self,
-        jobs: Sequence[GateJob],
-        candidate: Weights,
-        league: League,
-        needed: float,
-        stop: Callable[[], bool],
-        progress: OnGames = nothing,
-    ) -> Gate:
-        """Play the candidate against all that the league draws from, the current best last."""
-
-    def close(self) -> None:
-        """Let go of processes and memory."""
 
 
 def net_player(config: PpoConfig, weights: Weights) -> Chooser:
