@@ -11,7 +11,6 @@ import pytest
 from raw_http import Connection, wire
 
 from snakekit.runtime import gate as gates
-from snakekit.runtime.config import ServerConfig
 from snakekit.runtime.gate import State
 from snakekit.runtime.turns import BURST, BUSY_SENTENCE, FIRST_COST_S
 
@@ -298,32 +297,6 @@ async def test_the_time_before_a_move_begins_is_part_of_it(
     client.keeper.turns._round()
     assert (await other.answer())[0] == 200
     assert arrivals[-1] - begun < 0.08
-
-
-@pytest.mark.parametrize(
-    ("method", "path", "status", "allow"),
-    [
-        ("HEAD", "/", 200, None),
-        ("HEAD", "/readyz", 200, None),
-        ("HEAD", "/move", 405, "OPTIONS,POST"),
-        ("GET", "/move", 405, "OPTIONS,POST"),
-        ("PUT", "/", 405, "GET,HEAD,OPTIONS"),
-        ("OPTIONS", "/", 204, "GET, HEAD, OPTIONS"),
-        ("OPTIONS", "/end", 204, "POST, OPTIONS"),
-        ("OPTIONS", "/nowhere", 404, None),
-    ],
-)
-async def test_methods(client: Any, method: str, path: str, status: int, allow: str | None) -> None:
-    async with client.request(method, path) as response:
-        assert response.status == status
-        assert response.headers.get("Allow") == allow
-        if method == "HEAD":
-            assert await response.read() == b""
-
-
-def test_connections_stay_longer_than_a_balancer_keeps_them() -> None:
-    """600 s at the most patient of the usual ones; one that closes first costs a move."""
-    assert ServerConfig().keepalive_s > 600
 
 
 async def test_a_client_that_reads_nothing_is_not_answered_for_ever(

@@ -1,4 +1,4 @@
-"""The server over real HTTP: odd but real requests, malformed ones, endpoints."""
+"""The server over real HTTP: odd but real requests and malformed ones."""
 
 import asyncio
 import copy
@@ -12,7 +12,6 @@ import msgspec
 import pytest
 
 from snakekit.runtime.config import ServerConfig
-from snakekit.runtime.engine import Engine
 
 Json = dict[str, Any]
 WORDS = {"up", "down", "left", "right"}
@@ -350,51 +349,6 @@ async def test_four_seats_of_one_game_at_once(
             assert answer["move"] in legal_words(one)
     assert len(client.engine.games) == 4
     assert client.engine.games.games == 1
-
-
-async def test_endpoints(make_client: Any, send: Any, request_json: Json) -> None:
-    config = msgspec.structs.replace(
-        FAST, author="me", color="#123456", head="pixel", tail="curled", version="7"
-    )
-    client = await make_client(config)
-    async with client.get("/") as response:
-        facts = await response.json()
-    assert facts == {
-        "version": "7",
-        "apiversion": "1",
-        "author": "me",
-        "color": "#123456",
-        "head": "pixel",
-        "tail": "curled",
-    }
-    for path, status in (("/healthz", 200), ("/readyz", 200), ("/nowhere", 404), ("/move", 405)):
-        async with client.get(path) as response:
-            assert response.status == status
-            assert response.content_type == "application/json"
-            assert ("POST" in response.headers.get("Allow", "")) == (path == "/move")
-    async with client.head("/") as response:
-        assert response.status == 200
-    async with client.options("/move") as response:
-        assert response.status == 204
-        assert response.headers["Allow"] == "POST, OPTIONS"
-
-
-async def test_not_ready_until_warmed_up_yet_answers(
-    make_client: Any, send: Any, request_json: Json
-) -> None:
-    client = await make_client(opened=False)
-    async with client.get("/readyz") as response:
-        assert response.status == 503
-    async with client.get("/healthz") as response:
-        assert response.status == 200
-    assert (await send(client, "/move", request_json))[0] == 200
-    engine: Engine = client.engine
-    await engine.open()
-    async with client.get("/readyz") as response:
-        assert response.status == 200
-    await engine.close()
-    async with client.get("/readyz") as response:
-        assert response.status == 503
 
 
 async def test_an_unexpected_error_still_moves(

@@ -1,3 +1,6 @@
+from collections.abc import Iterator
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -49,3 +52,10 @@ def one_thread() -> None:
 @pytest.fixture
 def tiny() -> Checkpoint:
     return tiny_checkpoint()
+
+
+@pytest.fixture
+def cluster() -> Iterator[Any]:
+    ray = pytest.importorskip("ray", reason="needs the extra `distributed`")
+    yield ray
+    ray.shutdown()

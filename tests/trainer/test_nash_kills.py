@@ -5,34 +5,13 @@ from pathlib import Path
 import msgspec
 import pytest
 from kills import killed_until_done
+from nash_cases import TINY
 
 from snakekit.__main__ import main
 from snakekit.trainer import checkpoint as store
-from snakekit.trainer.nash.config import NashConfig
 from snakekit.trainer.run import read_lines, to_toml
 
-CONFIG = NashConfig(
-    scenarios=("5x5x2", "5x5x3"),
-    channels=8,
-    blocks=1,
-    hidden=8,
-    steps=24,
-    batch=32,
-    reuse=2,
-    games=6,
-    turns=8,
-    pretrain=2,
-    pretrain_turns=12,
-    imitate=1,
-    imitate_nodes=20,
-    iterations=32,
-    replay=1000,
-    gate_every=8,
-    gate_games=12,
-    gate_level=0.01,
-    max_turns=30,
-    checkpoint_seconds=0,
-)
+CONFIG = msgspec.structs.replace(TINY, pretrain=2, pretrain_turns=12, imitate=1, imitate_nodes=20)
 TIMES = ("seconds", "_per_s")
 
 

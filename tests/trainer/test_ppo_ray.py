@@ -2,7 +2,6 @@
 
 import os
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +21,6 @@ pytestmark = [
     # Ray leaves files and sockets to the end of the process.
     pytest.mark.filterwarnings("ignore"),
 ]
-
-
-@pytest.fixture
-def cluster() -> Iterator[Any]:
-    ray = pytest.importorskip("ray", reason="needs the extra `distributed`")
-    yield ray
-    ray.shutdown()
 
 
 def sha(run: Ppo) -> str:

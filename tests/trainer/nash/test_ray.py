@@ -2,7 +2,6 @@
 
 import os
 import signal
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 import torch
+from nash_cases import TINY
 
 from snakekit.__main__ import main
 from snakekit.trainer import checkpoint as store
@@ -17,38 +17,13 @@ from snakekit.trainer.nash.config import NashConfig
 from snakekit.trainer.nash.training import Nash
 from snakekit.trainer.run import read_lines, to_toml
 
-TWO = NashConfig(
-    scenarios=("5x5x2", "5x5x3"),
-    channels=8,
-    blocks=1,
-    hidden=8,
-    steps=24,
-    batch=32,
-    reuse=2,
-    games=6,
-    turns=8,
-    iterations=32,
-    replay=1000,
-    gate_every=8,
-    gate_games=12,
-    gate_level=0.01,
-    max_turns=30,
-    checkpoint_seconds=0,
-    ray_workers=2,
-)
+TWO = msgspec.structs.replace(TINY, ray_workers=2)
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.timeout(600),
     # Ray leaves files and sockets to the end of the process.
     pytest.mark.filterwarnings("ignore"),
 ]
-
-
-@pytest.fixture
-def cluster() -> Iterator[Any]:
-    ray = pytest.importorskip("ray", reason="needs the extra `distributed`")
-    yield ray
-    ray.shutdown()
 
 
 def on_ray(config: NashConfig) -> Nash:
