@@ -5,7 +5,7 @@ BIN     := $(VENV)/bin
 PORT    ?= 8000
 # onnxruntime and onnxruntime-gpu exclude each other: the machine decides which one is installed.
 BACKEND := $(if $(shell command -v nvidia-smi 2>/dev/null),gpu,cpu)
-SOURCES := pyproject.toml CMakeLists.txt $(wildcard csrc/*.cc csrc/*.h csrc/*/*.cc csrc/*/*.h)
+SOURCES := pyproject.toml CMakeLists.txt $(wildcard csrc/*.cc csrc/*.h csrc/*/*.cc csrc/*/*.h csrc/*/*.inc)
 PIP     := $(BIN)/pip --disable-pip-version-check --quiet
 
 .PHONY: help serve demo test slow check audit fmt bench gpu clean
