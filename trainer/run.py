@@ -103,6 +103,18 @@ def new_path(parent: Path, name: str) -> Path:
     return path
 
 
+def make_folder(path: Path, config: msgspec.Struct) -> None:
+    """Make the folder `path` of a new run and write `config` into it.
+
+    Raises:
+        FileExistsError: there is something in it already.
+    """
+    if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        raise FileExistsError(f"{path}: not empty; add --resume to continue the run in it")
+    path.mkdir(parents=True, exist_ok=True)
+    write_config(path, config)
+
+
 class RunFolder:
     """Where a run writes. Use it as a context manager, so that the files are closed."""
 
@@ -130,15 +142,8 @@ class RunFolder:
 
     @classmethod
     def make(cls, path: Path, config: msgspec.Struct) -> "RunFolder":
-        """Make the folder `path` and write `config` into it.
-
-        Raises:
-            FileExistsError: there is something in it already.
-        """
-        if path.exists() and (not path.is_dir() or any(path.iterdir())):
-            raise FileExistsError(f"{path}: not empty; add --resume to continue the run in it")
-        path.mkdir(parents=True, exist_ok=True)
-        write_config(path, config)
+        """As `make_folder`, and open it."""
+        make_folder(path, config)
         return cls(path)
 
     def __enter__(self) -> Self:

@@ -11,10 +11,10 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from snakekit.runtime.options import OptionError, add_options, load
-from snakekit.trainer.run import new_path, source_commit, write_config
-from snakekit.trainer.session import ENV_PREFIX, FINISHED, STOPPED
+from snakekit.trainer.run import make_folder, new_path, source_commit, write_config
+from snakekit.trainer.session import ENV_PREFIX, FINISHED, STOPPED, resumed_config
 from snakekit.trainer.stopping import StopFlag
-from snakekit.trainer.value.config import SAMPLED, ValueConfig
+from snakekit.trainer.value.config import MAY_CHANGE, ValueConfig
 from snakekit.trainer.value.fit import Fit, ValueNet, fit, to_bytes
 from snakekit.trainer.value.samples import Samples, files, read_teacher, sample
 
@@ -30,8 +30,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--resume",
         action="store_true",
-        help="sample what is missing in --run and fit again; its options stay, but those of the "
-        "fit, games and threads may be given anew",
+        help="sample what is missing in --run and fit again; its options stay, and only "
+        + ", ".join(MAY_CHANGE)
+        + " may be given anew",
     )
     add_options(parser, ValueConfig)
 
@@ -40,9 +41,7 @@ def _open_new(args: argparse.Namespace) -> tuple[Path, ValueConfig]:
     config = load(ValueConfig, args, toml=args.config, env_prefix=ENV_PREFIX)
     read_teacher(config.teacher)
     folder = args.folder or new_path(Path("runs"), "value")
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise FileExistsError(f"{folder}: not empty; add --resume to continue the run in it")
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder, config)
     return folder, config
 
 
@@ -53,21 +52,14 @@ def _open_resumed(args: argparse.Namespace) -> tuple[Path, ValueConfig]:
     if not place.is_file():
         raise OptionError(f"--resume: {place} is missing, so this is no run to continue")
     old = load(ValueConfig, argparse.Namespace(), toml=place, environ={})
-    names = [field.name for field in msgspec.structs.fields(old)]
-    asked = load(ValueConfig, args, toml=args.config or place, env_prefix=ENV_PREFIX)
-    wrong = [n for n in names if n in SAMPLED and getattr(old, n) != getattr(asked, n)]
-    if wrong:
-        raise OptionError(
-            f"{wrong[0]}: the run has {getattr(old, wrong[0])!r}, not "
-            f"{getattr(asked, wrong[0])!r}; a resumed run keeps {', '.join(SAMPLED)}"
-        )
-    return args.folder, asked
+    config = resumed_config(args, old, MAY_CHANGE)
+    write_config(args.folder, config)
+    return args.folder, config
 
 
 def run(args: argparse.Namespace) -> int:
     """Sample, fit and write; exit codes as of `snakekit train`."""
     folder, config = _open_resumed(args) if args.resume else _open_new(args)
-    write_config(folder, config)
     console = Console(stderr=True)
     stop = StopFlag(console)
     try:

@@ -5,18 +5,8 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-SAMPLED = (
-    "teacher",
-    "seed",
-    "width",
-    "height",
-    "play_nodes",
-    "label_nodes",
-    "random_percent",
-    "share",
-    "wander",
-)
-"""Options that decide what a sampled position is; a resumed run keeps them."""
+MAY_CHANGE = ("games", "threads", "epochs", "batch", "lr", "scale", "trust")
+"""Options that a resumed run may be given anew: none of them decides what a position is."""
 
 
 class ValueConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
