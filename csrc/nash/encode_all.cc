@@ -78,7 +78,7 @@ void slot_standing(const State<T>& s, const Standing& standing, int own, int bas
     const auto to = s.geo->next[head][m];
     if (((legal >> m) & 1) && to != head) plot(to, standing.worst[m], standing.hope[m]);
   }
-  plot(head, standing.now, hope_of(standing.now));
+  plot(head, standing.now, standing.hope_now);
 }
 
 }  // namespace

@@ -13,25 +13,45 @@ constexpr int kHopeUnit = 128;  // parts of a hope in the table
 struct HopeTable {
   std::array<std::int16_t, 2 * kStandingEnd + 1> of;
 
-  HopeTable() noexcept {
+  explicit HopeTable(double one) noexcept {
     for (int score = -kStandingEnd; score <= kStandingEnd; ++score) {
-      const double hope = std::abs(score) == kStandingEnd
-                              ? std::copysign(1.0, score)
-                              : std::tanh(static_cast<double>(score) / kStandingHope);
+      const double hope = std::abs(score) == kStandingEnd ? std::copysign(1.0, score)
+                                                          : std::tanh(score / one);
       of[score + kStandingEnd] = static_cast<std::int16_t>(std::lround(hope * (127 * kHopeUnit)));
     }
   }
+  [[nodiscard]] int operator()(int score) const { return of[score + kStandingEnd]; }
 };
 
-const HopeTable kHope;
+const HopeTable kWeighedHopes(kWeighedHope);
+const HopeTable kLearnedHopes(kLearnedHope);
 
 int rounded(int sum, int parts) { return (sum + (sum < 0 ? -parts : parts) / 2) / parts; }
 
-using Scores = std::array<int, kMaxSlots>;
+// By slot of the roster.
+struct Judgement {
+  std::array<int, kMaxSlots> score{};
+  std::array<int, kMaxSlots> hope{};  // in parts
 
-// The evaluation for every living seat from one flood; by slot of the roster.
+  void set(int slot, int points, const HopeTable& hopes) {
+    score[slot] = points;
+    hope[slot] = hopes(points);
+  }
+};
+
 template <class T>
-void evaluate_all(const State<T>& s, const Roster& roster, Scores& out) {
+void judge_learned(const State<T>& s, const Roster& roster, Judgement& out) {
+  const Flood<T> flood(s);
+  for (int slot = 0; slot < roster.count; ++slot) {
+    const int i = roster.seat[slot];
+    if (!s.alive(i)) continue;
+    const int points = standing_value()(s, i, flood);
+    out.set(slot, std::clamp(points, -kEvalMax, kEvalMax), kLearnedHopes);
+  }
+}
+
+template <class T>
+void judge_weighed(const State<T>& s, const Roster& roster, Judgement& out) {
   const Flood<T> flood(s);
   std::array<Terms, kMaxSlots> own;
   std::array<int, kTerms> total{};
@@ -50,14 +70,25 @@ void evaluate_all(const State<T>& s, const Roster& roster, Scores& out) {
     std::array<int, kTerms> theirs;
     for (int k = 0; k < kTerms; ++k) theirs[k] = total[k] - t[k];
     compare(s, i, living - 1, theirs, t);
-    out[slot] = weigh(s, t, kStandingWeights);
+    out.set(slot, weigh(s, t, kStandingWeights), kWeighedHopes);
   }
 }
 
+// For every living seat from one flood.
 template <class T>
-void judge(const State<T>& s, const Roster& roster, Scores& out) {
-  out.fill(-kStandingEnd);
-  if (!s.game_over()) return evaluate_all(s, roster, out);
+void judge_open(const State<T>& s, const Roster& roster, Judgement& out) {
+  if (LearnedValue::knows(s)) return judge_learned(s, roster, out);
+  judge_weighed(s, roster, out);
+}
+
+template <class T>
+Judgement judge(const State<T>& s, const Roster& roster) {
+  Judgement out;
+  for (int slot = 0; slot < roster.count; ++slot) out.set(slot, -kStandingEnd, kWeighedHopes);
+  if (!s.game_over()) {
+    judge_open(s, roster, out);
+    return out;
+  }
   int last = 0;
   bool won = false;
   for (int slot = 0; slot < roster.count; ++slot) {
@@ -67,9 +98,10 @@ void judge(const State<T>& s, const Roster& roster, Scores& out) {
   }
   for (int slot = 0; slot < roster.count; ++slot) {
     const int i = roster.seat[slot];
-    if (s.alive(i)) out[slot] = kStandingEnd;
-    if (!won && s.h.snake[i].out_turn == last) out[slot] = kStandingDraw;
+    if (s.alive(i)) out.set(slot, kStandingEnd, kWeighedHopes);
+    if (!won && s.h.snake[i].out_turn == last) out.set(slot, kStandingDraw, kWeighedHopes);
   }
+  return out;
 }
 
 struct Candidates {
@@ -91,25 +123,24 @@ struct Candidates {
 
 }  // namespace
 
-int hope_of(int score) { return rounded(kHope.of[score + kStandingEnd], kHopeUnit); }
-
 template <class T>
 void stand(const State<T>& s, const Roster& roster, std::array<Standing, kMaxSlots>& out) {
-  Scores score{};
-  evaluate_all(s, roster, score);
+  Judgement now;
+  judge_open(s, roster, now);
   Candidates has;
   const int joints = has.list(s, roster);
   const bool looks = joints != 0 && !s.game_over();
   std::array<std::array<int, kMoves>, kMaxSlots> hope{};
   for (int slot = 0; slot < roster.count; ++slot) {
     Standing& own = out[slot];
-    own.now = score[slot];
+    own.now = now.score[slot];
+    own.hope_now = rounded(now.hope[slot], kHopeUnit);
     own.worst.fill(-kStandingEnd);
     own.hope.fill(-127);
     for (int a = 0; a < has.count[slot]; ++a) {
       const auto m = static_cast<std::uint8_t>(has.move[slot][a]);
       own.worst[m] = static_cast<std::int16_t>(looks ? kStandingEnd : own.now);
-      own.hope[m] = static_cast<std::int16_t>(hope_of(own.now));
+      own.hope[m] = static_cast<std::int16_t>(own.hope_now);
     }
   }
   if (!looks) return;
@@ -122,13 +153,13 @@ void stand(const State<T>& s, const Roster& roster, std::array<Standing, kMaxSlo
     for (int slot = 0; slot < roster.count; ++slot)
       moves[roster.seat[slot]] = has.move[slot][at[slot]];
     step(board, moves, &undo);
-    judge(board, roster, score);
+    const Judgement then = judge(board, roster);
     unmake(board, undo);
     for (int slot = 0; slot < roster.count; ++slot) {
       const auto m = static_cast<std::uint8_t>(has.move[slot][at[slot]]);
       auto& worst = out[slot].worst[m];
-      worst = std::min(worst, static_cast<std::int16_t>(score[slot]));
-      hope[slot][m] += kHope.of[score[slot] + kStandingEnd];
+      worst = std::min(worst, static_cast<std::int16_t>(then.score[slot]));
+      hope[slot][m] += then.hope[slot];
     }
     for (int slot = roster.count - 1; slot >= 0; --slot) {
       if (++at[slot] < has.count[slot]) break;

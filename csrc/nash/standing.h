@@ -1,7 +1,8 @@
-// What the search's evaluation makes of a position and of the next turn, for all living seats.
+// What the search's evaluation makes of a position and of the next turn, for all living seats:
+// its learned value where there is one, else its weights.
 //
-// Its weights are a copy: an observation must not change when the search is tuned. The flood and
-// the terms are the search's own, so a change to them is a new version of the observation.
+// Both are copies: an observation must not change when the search is tuned. The flood, the terms
+// and the features are the search's own, so a change to them is a new version of the observation.
 #pragma once
 
 #include <array>
@@ -19,19 +20,20 @@ inline constexpr EvalWeights kStandingWeights{
 
 // Scores: kEvalMax bounds those of open positions.
 inline constexpr int kStandingEnd = 2047;    // won; -kStandingEnd is lost
-inline constexpr int kStandingDraw = -1950;  // little better than lost, as the search sees it
-inline constexpr int kStandingHope = 400;    // score at which hope is tanh(1)
+inline constexpr int kStandingDraw = -1000;  // as the search sees it
+// Scores at which hope is tanh(1): of the weights, and of the learned value, whose scores are 600
+// times the logit of winning.
+inline constexpr int kWeighedHope = 400;
+inline constexpr int kLearnedHope = 1200;
 inline constexpr int kMostJoints = 81;       // joint moves looked at: four seats with three each
 
+// Hopes are 127 tanh(score / kWeighedHope or kLearnedHope), -127..127.
 struct Standing {
   int now = 0;
+  int hope_now = 0;
   std::array<std::int16_t, kMoves> worst{};  // after a move and the worst reply of the others
-  // Mean of 127 tanh(score / kStandingHope) over all their replies, -127..127.
-  std::array<std::int16_t, kMoves> hope{};
+  std::array<std::int16_t, kMoves> hope{};   // mean over all their replies
 };
-
-// 127 tanh(score / kStandingHope), rounded.
-int hope_of(int score);
 
 // By slot of the roster, which are all living seats. Replies that are certain death count only
 // where a seat has no other, and a move that is one is lost. With more joint moves than

@@ -63,6 +63,19 @@ static_assert(std::endian::native == std::endian::little);
 constexpr std::uint64_t kShipped[] = {
 #include "shipped.inc"
 };
+constexpr std::uint64_t kStanding[] = {
+#include "standing.inc"
+};
+
+constexpr std::size_t kFileSize = kMagic.size() + 3 * sizeof(std::int32_t) +
+                                  sizeof(LearnedValue::rows) + sizeof(LearnedValue::bias) +
+                                  sizeof(LearnedValue::out) + sizeof(LearnedValue::skip);
+
+template <std::size_t N>
+std::string_view bytes_of(const std::uint64_t (&words)[N]) {
+  static_assert(N == (kFileSize + 7) / 8);
+  return {reinterpret_cast<const char*>(words), kFileSize};
+}
 
 class Reader {
  public:
@@ -110,13 +123,7 @@ std::shared_ptr<LearnedValue> read_value(std::string_view bytes, std::string& er
   return nullptr;
 }
 
-std::string_view shipped_bytes() {
-  constexpr std::size_t size = kMagic.size() + 3 * sizeof(std::int32_t) +
-                               sizeof(LearnedValue::rows) + sizeof(LearnedValue::bias) +
-                               sizeof(LearnedValue::out) + sizeof(LearnedValue::skip);
-  static_assert(sizeof kShipped - size < sizeof kShipped[0]);
-  return {reinterpret_cast<const char*>(kShipped), size};
-}
+std::string_view shipped_bytes() { return bytes_of(kShipped); }
 
 std::shared_ptr<const LearnedValue> shipped_value() {
   static const std::shared_ptr<const LearnedValue> value = [] {
@@ -124,6 +131,14 @@ std::shared_ptr<const LearnedValue> shipped_value() {
     return read_value(shipped_bytes(), error);
   }();
   return value;
+}
+
+const LearnedValue& standing_value() {
+  static const std::shared_ptr<const LearnedValue> value = [] {
+    std::string error;
+    return read_value(bytes_of(kStanding), error);
+  }();
+  return *value;
 }
 
 }  // namespace snakekit

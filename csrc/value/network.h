@@ -46,5 +46,7 @@ std::shared_ptr<LearnedValue> read_value(std::string_view bytes, std::string& er
 // The one that is built in, and its bytes.
 std::string_view shipped_bytes();
 std::shared_ptr<const LearnedValue> shipped_value();
+// The one that observation v3 looks at; it stays when a better one is built in.
+const LearnedValue& standing_value();
 
 }  // namespace snakekit

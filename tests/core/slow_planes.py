@@ -6,7 +6,7 @@ import math
 import numpy as np
 from core_boards import STEPS, Point, after, on_board
 
-from snakekit.core import TERMS, State, evaluate
+from snakekit.core import SHIPPED_VALUE, TERMS, LearnedValue, State, evaluate
 
 SIDE = 23
 TURNS = 64
@@ -156,7 +156,10 @@ STANDING_WEIGHTS = {
     for table, weights in STANDING.items()
     for term, weight in zip(TERMS, weights, strict=True)
 }
-WON, LOST, DRAWN = 2047, -2047, -1950
+STANDING_VALUE = LearnedValue(SHIPPED_VALUE)
+WITHOUT_VALUE = ("wrapped", "constrictor", "wrapped_constrictor")
+WON, LOST, DRAWN = 2047, -2047, -1000
+WEIGHED, LEARNED = 400, 1200
 
 
 def candidates(state: State, seat: int) -> list[int]:
@@ -180,42 +183,48 @@ def joint_moves(state: State) -> list[tuple[dict[int, int], State]]:
     return found
 
 
-def standing(state: State, seats: list[int]) -> dict[int, int]:
-    """The score of each of `seats`, who were alive a turn ago."""
+def judged(state: State, seat: int) -> tuple[int, float]:
+    """Score and hope of an open position."""
+    duel = len(living(state)) == 2 and not state.hazards()
+    if duel and state.settings.ruleset not in WITHOUT_VALUE:
+        score = evaluate(state, seat, learned=STANDING_VALUE)
+        return score, hope(score, LEARNED)
+    score = evaluate(state, seat, weights=STANDING_WEIGHTS)
+    return score, hope(score, WEIGHED)
+
+
+def standing(state: State, seats: list[int]) -> dict[int, tuple[int, float]]:
+    """Score and hope of each of `seats`, who were alive a turn ago."""
+    lost, won, drawn = ((score, hope(score, WEIGHED)) for score in (LOST, WON, DRAWN))
     if not state.game_over():
-        return {
-            i: evaluate(state, i, weights=STANDING_WEIGHTS) if state.alive(i) else LOST
-            for i in seats
-        }
+        return {i: judged(state, i) if state.alive(i) else lost for i in seats}
     fates = {i: state.snakes()[i].eliminated_on_turn for i in seats}
     if any(state.alive(i) for i in seats):
-        return {i: WON if state.alive(i) else LOST for i in seats}
-    return {i: DRAWN if fates[i] == max(fates.values()) else LOST for i in seats}
+        return {i: won if state.alive(i) else lost for i in seats}
+    return {i: drawn if fates[i] == max(fates.values()) else lost for i in seats}
 
 
-def hope(score: int) -> float:
-    return 127 * (math.copysign(1, score) if abs(score) == WON else math.tanh(score / 400))
+def hope(score: int, one: int) -> float:
+    return 127 * (math.copysign(1, score) if abs(score) == WON else math.tanh(score / one))
 
 
 def prospects(state: State, seat: int) -> dict[int, tuple[int, float]]:
     """Of each legal move: the worst score and the mean hope over the others' replies."""
     alive = living(state)
-    now = evaluate(state, seat, weights=STANDING_WEIGHTS)
     legal = [m for m in range(4) if state.legal_mask(seat) >> m & 1]
     own = candidates(state, seat)
     found: dict[int, tuple[int, float]] = dict.fromkeys(legal, (LOST, -127.0))
     joints = math.prod(len(candidates(state, i)) for i in alive)
     if joints > 81 or state.game_over():
-        return found | {m: (now, hope(now)) for m in own}
+        return found | dict.fromkeys(own, judged(state, seat))
     lines = joint_moves(state)
     for move in own:
-        scores = [standing(end, alive)[seat] for joint, end in lines if joint[seat] == move]
-        found[move] = (min(scores), sum(map(hope, scores)) / len(scores))
+        ends = [standing(end, alive)[seat] for joint, end in lines if joint[seat] == move]
+        found[move] = (min(s for s, _ in ends), sum(h for _, h in ends) / len(ends))
     return found
 
 
 def show_standing(state: State, seat: int, planes: np.ndarray) -> None:
-    now = evaluate(state, seat, weights=STANDING_WEIGHTS)
     hx, hy = state.snakes()[seat].body[0]
     shown = {}
     for move, seen in prospects(state, seat).items():
@@ -224,7 +233,7 @@ def show_standing(state: State, seat: int, planes: np.ndarray) -> None:
             x, y = x % state.width, y % state.height
         if on_board(state, (x, y)):
             shown[x, y] = seen
-    shown[hx, hy] = (now, hope(now))
+    shown[hx, hy] = judged(state, seat)
     for (x, y), (score, mean) in shown.items():
         planes[0, y, x] = (score + 2048) // 256
         planes[1, y, x] = (score + 2048) % 256

@@ -22,8 +22,11 @@ AREA, STANDING = 6, 9
 STEPS = ((1, 0), (-1, 0), (0, -1), (0, 1))
 """Rows and columns that up, down, left and right lead on."""
 OWN_SCALARS, MOVE_SCALARS = 4, 8
-SCORE_LOGITS = (0.5, 0.5)
-"""Logits of winning that 256 points are worth, now and after the best move's worst reply."""
+SCORE_LOGITS, DUEL_SCORE_LOGITS = (0.5, 0.5), (0.1, 0.1)
+"""Logits of winning that 256 points are worth, now and after the best move's worst reply.
+
+In duels one slot's gain is the other's loss, and 600 points of the learned value are one logit.
+"""
 MOVE_LOGITS = (2.5, 1.0)
 """Logits of a move that 256 points after its worst reply, and full hope, are worth."""
 DRAW_LOGIT = -2.0
@@ -149,6 +152,7 @@ class AllSeatNet(Net):
         areas: Sequence[int] = (),
         stats: Sequence[Sequence[int]] = (),
         standing: Sequence[int] = (),
+        score_logits: Sequence[float] = SCORE_LOGITS,
         actions: int = 4,
         channels: int = 16,
         blocks: int = 2,
@@ -164,6 +168,7 @@ class AllSeatNet(Net):
             areas: plane of each slot's area, over which features are also added up; or none.
             stats: planes of each slot whose means over the board are read directly; or none.
             standing: first of the three planes of each slot's standing; or none.
+            score_logits: what it is worth at first.
             actions: places of the policy.
             channels: width of the trunk.
             blocks: its depth.
@@ -198,10 +203,10 @@ class AllSeatNet(Net):
         self.draw = nn.Linear(hidden, 1)
         self.standing = Standing(standing) if standing else None
         if standing:
-            self._lean_on_standing(standing)
+            self._lean_on_standing(standing, score_logits)
 
-    def _lean_on_standing(self, standing: Sequence[int]) -> None:
-        self.by_score = nn.Parameter(torch.tensor(SCORE_LOGITS))
+    def _lean_on_standing(self, standing: Sequence[int], score_logits: Sequence[float]) -> None:
+        self.by_score = nn.Parameter(torch.tensor(score_logits))
         self.by_move = nn.Parameter(torch.tensor(MOVE_LOGITS))
         for layer in (self.win, self.draw, self.policy):
             nn.init.zeros_(layer.weight)
@@ -271,4 +276,13 @@ def snake_net(scale: Sequence[float], *, slots: int, **options: int) -> AllSeatN
     areas = [head + AREA for head in heads]
     standing = [head + STANDING for head in heads]
     stats = [range(head, first) for head, first in zip(heads, standing, strict=True)]
-    return AllSeatNet(scale, heads=heads, areas=areas, stats=stats, standing=standing, **options)
+    score_logits = DUEL_SCORE_LOGITS if slots == 2 else SCORE_LOGITS
+    return AllSeatNet(
+        scale,
+        heads=heads,
+        areas=areas,
+        stats=stats,
+        standing=standing,
+        score_logits=score_logits,
+        **options,
+    )
