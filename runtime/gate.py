@@ -187,6 +187,7 @@ class Gate(asyncio.Protocol):
         self._left: int | None = 0
         """Bytes that the running request still lacks; None once its end is not certain."""
         self._next_arrival: float | None = None
+        """When the first byte came that may be of the request behind the running one."""
         self.arrival: float | None = None
         """When the running request's first byte came."""
         self.since = keeper.clock()
@@ -249,16 +250,16 @@ class Gate(asyncio.Protocol):
             self._look()
 
     def _go_on(self, data: bytes) -> None:
-        if self.state is State.IDLE:
-            self.since = self._keeper.clock()
-            self._keeper.moved(self, State.READING)
         if self._left is not None:
             self._left -= len(data)
             if self._left < 0:
                 # The next request comes before the answer to this one, from now on aiohttp alone
                 # tells them apart.
                 self._left = None
-        if self._left is None and self._next_arrival is None:
+        if self.state is State.IDLE:
+            self.arrival = self._next_arrival = self.since = self._keeper.clock()
+            self._keeper.moved(self, State.READING)
+        elif self._left is None and self._next_arrival is None:
             self._next_arrival = self._keeper.clock()
         assert self._inner is not None
         self._inner.data_received(data)
@@ -308,6 +309,8 @@ class Gate(asyncio.Protocol):
         self._keeper.moved(self, State.BUSY)
         data, self._buffer = self._buffer, b""
         self._left = left
+        if left is None:
+            self._next_arrival = self._keeper.clock()
         if self._inner is None:
             assert self._transport is not None
             self._inner = self._make_inner()

@@ -10,12 +10,13 @@ import msgspec
 import pytest
 from aiohttp.test_utils import TestClient, TestServer
 from processes import start
+from raw_http import connect
 
 from snakekit.runtime.config import ServerConfig
 from snakekit.runtime.engine import Engine
 from snakekit.runtime.process import make_keeper, make_runner
 
-__all__ = ["start"]
+__all__ = ["connect", "start"]
 
 Json = dict[str, Any]
 WORDS = {"up", "down", "left", "right"}

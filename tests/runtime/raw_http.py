@@ -3,7 +3,10 @@
 import asyncio
 import contextlib
 import json
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
+
+import pytest
 
 Json = dict[str, Any]
 
@@ -35,3 +38,27 @@ class Connection:
             with contextlib.suppress(ConnectionError):
                 return await self.reader.read() == b""
             return True
+
+
+@pytest.fixture
+async def connect() -> AsyncIterator[Callable[[Any], Awaitable[Connection]]]:
+    """Give a function that connects to the server of a client."""
+    made: list[Connection] = []
+
+    async def connect(client: Any) -> Connection:
+        made.append(Connection(*await asyncio.open_connection("127.0.0.1", client.server.port)))
+        return made[-1]
+
+    yield connect
+    for one in made:
+        one.writer.close()
+        with contextlib.suppress(ConnectionError):
+            await one.writer.wait_closed()
+
+
+async def until(true: Callable[[], bool]) -> None:
+    for _ in range(1000):
+        if true():
+            return
+        await asyncio.sleep(0.005)
+    pytest.fail("it did not happen")

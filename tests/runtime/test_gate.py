@@ -1,14 +1,11 @@
 """The gate before aiohttp: slow senders, too many connections, too many moves."""
 
 import asyncio
-import contextlib
 import json
-import time
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from raw_http import Connection, wire
+from raw_http import Connection, until, wire
 
 from snakekit.runtime import gate as gates
 from snakekit.runtime.gate import State
@@ -16,21 +13,6 @@ from snakekit.runtime.turns import BURST, BUSY_SENTENCE, FIRST_COST_S
 
 Json = dict[str, Any]
 LINE = b"POST /move HTTP/1."
-
-
-@pytest.fixture
-async def connect() -> AsyncIterator[Any]:
-    made: list[Connection] = []
-
-    async def connect(client: Any) -> Connection:
-        made.append(Connection(*await asyncio.open_connection("127.0.0.1", client.server.port)))
-        return made[-1]
-
-    yield connect
-    for one in made:
-        one.writer.close()
-        with contextlib.suppress(ConnectionError):
-            await one.writer.wait_closed()
 
 
 def rejected(client: Any, cause: str) -> float:
@@ -251,52 +233,6 @@ async def test_one_that_leaves_while_it_waits_costs_nothing(
     keeper.turns._round()
     assert keeper.turns._begun == 0
     assert len(keeper.turns) == 0
-
-
-async def until(true: Any) -> None:
-    for _ in range(1000):
-        if true():
-            return
-        await asyncio.sleep(0.005)
-    pytest.fail("it did not happen")
-
-
-async def test_the_time_before_a_move_begins_is_part_of_it(
-    make_client: Any, request_json: Json, connect: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    client = await make_client(mode="policy")
-    arrivals: list[float] = []
-    move = client.engine.move
-
-    async def seen(asked: Any, arrival: float) -> Any:
-        arrivals.append(arrival)
-        return await move(asked, arrival)
-
-    monkeypatch.setattr(client.engine, "move", seen)
-    data = wire(json.dumps(request_json).encode())
-    one = await connect(client)
-    begun = time.perf_counter()
-    # The first byte counts, and a request that comes behind another one counts from then on.
-    await one.send(data[:5])
-    await asyncio.sleep(0.1)
-    await one.send(data[5:])
-    assert (await one.answer())[0] == 200
-    assert arrivals[0] - begun < 0.08
-    begun = time.perf_counter()
-    await one.send(data + data)
-    assert [(await one.answer())[0] for _ in range(2)] == [200, 200]
-    assert all(arrival - begun < 0.08 for arrival in arrivals[1:])
-    # One that waits for its turn.
-    client.keeper.turns._begun = BURST
-    monkeypatch.setattr(client.keeper.turns, "_go_round", lambda: None)
-    other = await connect(client)
-    begun = time.perf_counter()
-    await other.send(data)
-    await until(lambda: len(client.keeper.turns) == 1)
-    await asyncio.sleep(0.1)
-    client.keeper.turns._round()
-    assert (await other.answer())[0] == 200
-    assert arrivals[-1] - begun < 0.08
 
 
 async def test_a_client_that_reads_nothing_is_not_answered_for_ever(
