@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib import metadata
 from pathlib import Path
@@ -138,7 +138,7 @@ def open_checked(
     """Load a model and run it at every batch size it will be used with.
 
     Raises:
-        BackendError: it cannot be used, or gives numbers that are not finite.
+        BackendError: it cannot be used; see `_warm_up`.
     """
     path = Path(config.model) if config.model else None
     backend, card = load_backend(config.backend, path, options=config, on_compared=on_compared)
@@ -148,20 +148,46 @@ def open_checked(
             f"mode equilibrium: model {card.name} answers for one seat; expected one for all "
             "seats, made by snakekit train nash"
         )
-    for width, height in sorted({(11, 11), *card.boards[:4]}):
-        state = core.State.new_game(width, height, ["a", "b"], 0)
-        row = (
-            core.encode_all([state], slots=card.slots)
-            if card.slots
-            else state.encode(card.encoder, [0])
+    try:
+        for board in sorted({(11, 11), *card.boards[:4]}):
+            _warm_up(backend, card, board, config.batch_sizes)
+    except BackendError:
+        backend.close()
+        raise
+    return backend, card
+
+
+def _warm_up(
+    backend: Backend, card: ModelCard, board: tuple[int, int], sizes: Sequence[int]
+) -> None:
+    """Run a model at every batch size on new games of one board.
+
+    Raises:
+        BackendError: it fails, or answers in another shape or with numbers that are not finite.
+    """
+    seats = [card.slots] if card.slots else []
+
+    def refusal(what: str, expected: str) -> BackendError:
+        return BackendError(
+            f"model {card.name}: {what} for a new {board[0]}x{board[1]} game; expected {expected}, "
+            "export the model again or take another backend"
         )
-        for size in config.batch_sizes:
+
+    try:
+        state = core.State.new_game(*board, ["a", "b"], 0)
+        row = (
+            core.encode_all([state], slots=card.slots) if seats else state.encode(card.encoder, [0])
+        )
+        for size in sizes:
             for _ in range(WARM_UP_RUNS):
                 policy, value = backend.infer(np.repeat(row, size, axis=0))
+            if (found := list(policy.shape)) != (shape := [size, *seats, 4]):
+                raise refusal(f"answers in shape {found}", f"{shape}")
             if not (np.isfinite(policy).all() and np.isfinite(value).all()):
-                backend.close()
-                raise BackendError(
-                    f"model {card.name}: gives numbers that are not finite for a new "
-                    f"{width}x{height} game; expected finite ones, export the model again"
-                )
-    return backend, card
+                raise refusal("gives numbers that are not finite", "finite ones")
+    except BackendError:
+        raise
+    except Exception as error:
+        # Each runtime raises types of its own, and none of them may reach a server that plays.
+        reason = " ".join(str(error).split())[:200] or type(error).__name__
+        raise refusal(f"fails ({reason})", "an answer") from None

@@ -108,6 +108,39 @@ class Ill(Numbered):
         return np.full((len(batch), 4), np.nan, np.float32), np.zeros(len(batch), np.float32)
 
 
+class Misshapen(Numbered):
+    def infer(self, batch: Any) -> Any:
+        return np.zeros((len(batch), 5), np.float32), np.zeros(len(batch), np.float32)
+
+
+class Failing(Numbered):
+    def infer(self, batch: Any) -> Any:
+        raise RuntimeError("CUDA failure 2:\nout of memory")
+
+
+@pytest.mark.parametrize(
+    ("kind", "part"),
+    [
+        (Ill, "gives numbers that are not finite for a new 11x11 game; expected finite ones"),
+        (Misshapen, "answers in shape [1, 5] for a new 11x11 game; expected [1, 4]"),
+        (Failing, "fails (CUDA failure 2: out of memory) for a new 11x11 game; expected an answer"),
+    ],
+)
+async def test_a_model_that_fails_its_warm_up_is_refused_and_closed(
+    make_client: Any, send: Any, request_json: Any, monkeypatch: Any, kind: Any, part: str
+) -> None:
+    models = Models(monkeypatch, Numbered(0), bad := kind(1))
+    client = await make_client(FAST)
+    with pytest.raises(BackendError, match=r"^model random: .*export the model again") as refusal:
+        await client.engine.reload()
+    assert part in str(refusal.value)
+    assert bad.closed
+    assert not models.left
+    assert (await send(client, "/move", request_json))[1] == {"move": "up"}
+    assert value(client, "reloads_total", result="refused") == 1
+    assert client.engine.ready
+
+
 async def test_a_refusal_leaves_the_old_one_and_says_why(
     make_client: Any, send: Any, request_json: Any, monkeypatch: Any
 ) -> None:
