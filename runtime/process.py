@@ -28,7 +28,7 @@ from snakekit.runtime.watch.live import Watch
 log = logging.getLogger("snakekit.server")
 
 SHUTDOWN_S = 2.0
-"""Longest time for running moves at the end; a move takes no longer than its timeout."""
+"""Longest time for what runs at the end, besides the longest search."""
 QUIET_S = 1.5
 """A drained server ends when no move has come for so long."""
 OPEN_FIRST_S = 0.5
@@ -59,7 +59,7 @@ def make_runner(
         create_app(engine, observers),
         keeper,
         access_log=None,
-        shutdown_timeout=SHUTDOWN_S,
+        shutdown_timeout=SHUTDOWN_S + engine.config.budget_ms / 1000,
         handler_cancellation=True,
         keepalive_timeout=engine.config.keepalive_s,
         lingering_time=min(engine.config.read_timeout_s, 10.0),

@@ -1,7 +1,7 @@
 """Faults, one after the other: the server answers in time and goes on.
 
-A full or slow disk is in `test_recording`, half-open connections are in `test_gate`, a failing
-policy or search is in `test_engine`.
+A full or hanging disk is in `test_recorder`, a thousand half-open connections are in `test_gate`, a
+failing policy or search and numbers that are not finite are in `test_engine`.
 """
 
 import asyncio
@@ -15,10 +15,12 @@ from typing import Any
 
 import pytest
 from processes import get, post, wait_ready
+from stopwatch import own_time
 
-from snakekit.runtime import deadline, engine, loaded
+from snakekit.runtime import deadline, engine, loaded, process
 from snakekit.runtime.backends.random_play import RandomBackend, random_card
 from snakekit.runtime.config import ServerConfig
+from snakekit.runtime.decide import Decision, Reason
 
 FAST = ServerConfig(backend="random", mode="hybrid", budget_ms=10, table_mb=1, log_level="error")
 
@@ -100,9 +102,9 @@ async def test_the_wall_clock_plays_no_part(
     for turn in range(4):
         request_json["turn"] = turn
         monkeypatch.setattr(time, "time", lambda turn=turn: real() + turn * jump)
-        begun = time.perf_counter()
+        begun = own_time()
         assert (await send(client, "/move", request_json))[0] == 200
-        assert time.perf_counter() - begun < 0.4
+        assert own_time() - begun < 0.4
     assert value(client, "fallbacks_total", stage="search", cause="deadline") == 0
     assert value(client, "decisions_total", reason="reflex") == 0
     assert len(client.engine.games) == 1
@@ -141,6 +143,25 @@ async def test_a_suspended_machine_answers_at_once_when_it_wakes(
             one["latency"] = "215"
         assert (await send(client, "/move", request_json))[0] == 200
     assert seat.budget.budget(500) > 300
+
+
+async def test_a_move_with_a_long_budget_is_finished_at_the_end(
+    make_client: Any, send: Any, request_json: Any, monkeypatch: Any
+) -> None:
+    monkeypatch.setattr(process, "SHUTDOWN_S", 0.05)
+    client = await make_client(FAST, budget_ms=20_000.0)
+    begun = asyncio.Event()
+
+    async def slow(*_: Any) -> engine.Choice:
+        begun.set()
+        await asyncio.sleep(0.5)
+        return engine.Choice(Decision(1, Reason.REFLEX, None))
+
+    monkeypatch.setattr(client.engine, "_choose", slow)
+    moving = asyncio.create_task(send(client, "/move", request_json))
+    await begun.wait()
+    await client.server.close()
+    assert await moving == (200, {"move": "down"})
 
 
 def test_a_signal_in_mid_move_with_many_games(
