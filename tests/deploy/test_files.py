@@ -104,8 +104,23 @@ def test_alerts_say_what_is_wrong_and_what_to_do() -> None:
                 assert "{{ $labels.instance }}" in rule["annotations"]["summary"]
 
 
+def alerts_of(rules: Any) -> set[str]:
+    return {r["alert"] for g in rules["groups"] for r in g["rules"] if "alert" in r}
+
+
+def test_every_alert_is_tried_on_a_healthy_server_and_on_one_in_trouble() -> None:
+    (tried,) = load(RULES.with_name("rules_test.yml"))
+    healthy, troubled = (
+        {case["alertname"]: bool(case["exp_alerts"]) for case in test["alert_rule_test"]}
+        for test in tried["tests"]
+    )
+    (rules,) = load(RULES)
+    assert healthy == dict.fromkeys(alerts_of(rules), False)
+    assert troubled == dict.fromkeys(alerts_of(rules), True)
+
+
 def test_every_alert_is_explained() -> None:
-    alerts = {r["alert"] for g in load(RULES)[0]["groups"] for r in g["rules"] if "alert" in r}
+    alerts = alerts_of(load(RULES)[0])
     explained = re.findall(r"^\| `(\w+)` \|", (DOCS / "operations.md").read_text(), re.M)
     assert set(explained) == alerts
     assert len(explained) == len(alerts)
