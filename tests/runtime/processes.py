@@ -12,8 +12,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from stopwatch import own_time
 
 Started = tuple["subprocess.Popen[str]", str, str, float]
+"""The process, the addresses of game and metrics, and when it began by `own_time`."""
 
 
 @pytest.fixture
@@ -22,7 +24,7 @@ def start() -> Iterator[Callable[..., Started]]:
 
     def run(*words: str, **environment: str) -> Started:
         command = [sys.executable, "-m", "snakekit", "serve", "--host", "127.0.0.1", "--port", "0"]
-        began = time.perf_counter()
+        began = own_time()
         process = subprocess.Popen(
             [*command, "--metrics-port", "0", "--backend", "random", *words],
             stdout=subprocess.PIPE,

@@ -7,6 +7,10 @@ import json
 import random
 from typing import Any
 
+from raw_http import until, wire
+
+from snakekit.runtime.gate import State
+
 Json = dict[str, Any]
 
 NASTY: list[Any] = [
@@ -105,14 +109,13 @@ async def test_damaged_bytes(client: Any, send: Any, request_json: Json) -> None
     assert (await send(client, "/move", request_json))[0] == 200
 
 
-async def raw(client: Any, *parts: bytes, pause: float = 0.0) -> bytes:
+async def raw(client: Any, *parts: bytes) -> bytes:
     """Send bytes as they are, end the sending side and return what comes back."""
     reader, writer = await asyncio.open_connection("127.0.0.1", client.server.port)
     try:
         for part in parts:
             writer.write(part)
             await writer.drain()
-            await asyncio.sleep(pause)
         writer.write_eof()
         return await asyncio.wait_for(reader.read(), 10)
     except ConnectionError:
@@ -153,24 +156,32 @@ async def test_broken_http(client: Any, send: Any, request_json: Json) -> None:
         assert (await send(client, "/move", request_json))[0] == 200, name
 
 
-async def test_slow_and_pipelined_bodies(client: Any, request_json: Json) -> None:
-    body = json.dumps(request_json).encode()
-    half = len(body) // 2
-    answer = await raw(client, head(len(body)), body[:half], body[half:], pause=0.05)
-    assert answer.startswith(b"HTTP/1.1 200")
-    both = await raw(client, (head(len(body)) + body) * 2, pause=0.3)
-    assert both.count(b'{"move":') == 2
+async def test_slow_and_pipelined_bodies(client: Any, request_json: Json, connect: Any) -> None:
+    data = wire(json.dumps(request_json).encode())
+    slow, eager = await connect(client), await connect(client)
+    for part in (data[:500], data[500:1000]):
+        await slow.send(part)
+        await until(lambda: bool(client.keeper._gates[State.BODY]))
+    await slow.send(data[1000:])
+    assert (await slow.answer())[0] == 200
+    await eager.send(data * 2)
+    answers = [await eager.answer() for _ in range(2)]
+    assert [status for status, _ in answers] == [200, 200]
+    assert all("move" in answer for _, answer in answers)
 
 
-async def test_a_body_that_never_comes(make_client: Any, send: Any, request_json: Json) -> None:
+async def test_a_body_that_never_comes(make_client: Any, request_json: Json, connect: Any) -> None:
     client = await make_client(read_timeout_s=0.1)
-    reader, writer = await asyncio.open_connection("127.0.0.1", client.server.port)
-    writer.write(head(1000) + b'{"game"')
-    answer = await asyncio.wait_for(reader.readuntil(b"}"), 10)
-    await shut(writer)
-    assert answer.startswith(b"HTTP/1.1 408")
-    assert b"body: incomplete" in answer
-    assert (await send(client, "/move", request_json))[0] == 200
+    slow, good = await connect(client), await connect(client)
+    await slow.send(head(1000) + b'{"game"')
+    assert await slow.answer() == (
+        408,
+        {"error": "body: incomplete, expected all of it within 0.1 s"},
+    )
+    assert await slow.closed()
+    # In one piece, since here a pause of a tenth of a second within a request is too long.
+    await good.send(wire(json.dumps(request_json).encode()))
+    assert (await good.answer())[0] == 200
 
 
 async def test_a_client_that_leaves_frees_the_search(

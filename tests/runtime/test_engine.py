@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
+from stopwatch import own_time
 
 from snakekit.runtime.backends.random_play import RandomBackend, random_card
 from snakekit.runtime.config import ServerConfig
@@ -83,9 +84,9 @@ async def test_one_safe_move_asks_nobody(make_client: Any, send: Any, request_js
     client = await make_client(msgspec.structs.replace(FAST, budget_ms=400))
     corner = [{"x": 0, "y": 0}, {"x": 0, "y": 1}, {"x": 0, "y": 2}]
     request_json["board"]["snakes"][0]["body"] = corner
-    started = time.perf_counter()
+    started = own_time()
     assert await send(client, "/move", request_json) == (200, {"move": "right"})
-    assert time.perf_counter() - started < 0.3
+    assert own_time() - started < 0.3
     assert count(client, "decisions_total", reason="forced") == 1
     assert count(client, "policy_batch_size_count") == 0
 
@@ -128,10 +129,10 @@ async def test_a_hanging_policy_costs_no_answer(
     try:
         for turn in range(3):
             request_json["turn"] = turn
-            started = time.perf_counter()
+            started = own_time()
             status, _ = await send(client, "/move", request_json)
             assert status == 200
-            assert time.perf_counter() - started < 0.15
+            assert own_time() - started < 0.15
     finally:
         backend.gate.set()
     assert count(client, "fallbacks_total", stage="policy", cause="deadline") == 3

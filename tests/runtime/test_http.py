@@ -4,12 +4,12 @@ import asyncio
 import copy
 import gzip
 import json
-import time
 from collections.abc import Callable
 from typing import Any
 
 import msgspec
 import pytest
+from stopwatch import own_time
 
 from snakekit.runtime.config import ServerConfig
 
@@ -158,9 +158,9 @@ async def test_odd_requests_get_a_legal_word(
         change(asked)
         for path in ("/start", "/end"):
             assert (await send(client, path, asked))[0] == 200, (name, path)
-        started = time.perf_counter()
+        started = own_time()
         status, answer = await send(client, "/move", asked)
-        elapsed = time.perf_counter() - started
+        elapsed = own_time() - started
         assert status == 200, (name, answer)
         on_board = all(p["x"] >= 0 and p["y"] >= 0 for p in asked["you"]["body"])
         allowed = legal_words(asked) if on_board else WORDS
@@ -319,9 +319,9 @@ async def test_a_short_timeout_is_kept(make_client: Any, send: Any, request_json
     took = []
     for turn in range(10):
         request_json["turn"] = turn
-        started = time.perf_counter()
+        started = own_time()
         assert (await send(client, "/move", request_json))[0] == 200
-        took.append(time.perf_counter() - started)
+        took.append(own_time() - started)
     # The machine that runs the tests may be busy, so the typical one counts.
     assert sorted(took)[5] < 0.033, took
 

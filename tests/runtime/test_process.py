@@ -1,7 +1,6 @@
 """The server as a process: starts fast, answers, stops on a signal, imports no training package."""
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -15,8 +14,10 @@ from typing import Any
 
 import pytest
 from processes import Started, get, post, wait_ready
+from stopwatch import own_time
 
-START_S = 2.0 if not os.environ.get("SNAKEKIT_SLOW_MACHINE") else 20.0
+START_S = 2.0
+"""Of a machine that does nothing else: waits for a core do not count."""
 
 
 def test_start_answer_stop(
@@ -27,7 +28,7 @@ def test_start_answer_stop(
     words = ("--author", "me", "--config", str(file))
     process, url, metrics, began = start(*words, SNAKEKIT_MODE="policy")
     status, body = get(url + "/")
-    assert time.perf_counter() - began < START_S
+    assert own_time(process.pid) - began < START_S
     facts = json.loads(body)
     assert (status, facts["author"], facts["color"]) == (200, "me", "#010203")
     wait_ready(url)

@@ -185,13 +185,34 @@ async def test_a_killed_recording_process_is_started_again(
 
 
 async def test_a_stop_finishes_what_runs(
-    record: Start, send: Any, request_json: Json, tmp_path: Path
+    record: Start, send: Any, request_json: Json, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # The process gives way to all others, so that on a busy machine it takes its time.
+    monkeypatch.setattr(recorder, "CLOSE_S", 60.0)
     recorded = await record()
     await play(recorded, send, Game(request_json), 2)
     await recorded.recorder.close()
     assert len(names(tmp_path / "records", "*.aborted.jsonl")) == 1
     assert names(tmp_path / "records", "*.part") == []
+
+
+async def test_a_process_that_hangs_does_not_hold_up_the_end_and_its_games_are_not_lost(
+    record: Start, send: Any, request_json: Json, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "records"
+    recorded = await record()
+    await play(recorded, send, Game(request_json), 2)
+    await until(lambda: written(folder) == 2)
+    os.kill(recorded.process, signal.SIGSTOP)
+    monkeypatch.setattr(recorder, "CLOSE_S", 0.1)
+    async with asyncio.timeout(20):
+        await recorded.recorder.close()
+    assert len(names(folder, "*.part")) == 1
+    monkeypatch.setattr(recorder, "CLOSE_S", 60.0)
+    again = await record()
+    await again.recorder.close()
+    assert len(names(folder, "*.aborted.jsonl")) == 1
+    assert names(folder, "*.part") == []
 
 
 async def test_what_cannot_be_recorded_is_said(
