@@ -56,6 +56,7 @@ std::vector<std::uint16_t> picked(const State<T>& s, int us) {
 
 void bind_value(py::module_& m) {
   m.attr("SHIPPED_VALUE") = py::bytes(shipped_bytes().data(), shipped_bytes().size());
+  m.attr("STANDING_VALUE") = py::bytes(standing_bytes().data(), standing_bytes().size());
   m.attr("VALUE_VERSION") = kFeatureVersion;
   m.attr("VALUE_ROWS") = kFeatureRows;
   m.attr("VALUE_UNITS") = kHidden;

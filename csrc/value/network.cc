@@ -133,10 +133,12 @@ std::shared_ptr<const LearnedValue> shipped_value() {
   return value;
 }
 
+std::string_view standing_bytes() { return bytes_of(kStanding); }
+
 const LearnedValue& standing_value() {
   static const std::shared_ptr<const LearnedValue> value = [] {
     std::string error;
-    return read_value(bytes_of(kStanding), error);
+    return read_value(standing_bytes(), error);
   }();
   return *value;
 }

@@ -47,6 +47,7 @@ std::shared_ptr<LearnedValue> read_value(std::string_view bytes, std::string& er
 std::string_view shipped_bytes();
 std::shared_ptr<const LearnedValue> shipped_value();
 // The one that observation v3 looks at; it stays when a better one is built in.
+std::string_view standing_bytes();
 const LearnedValue& standing_value();
 
 }  // namespace snakekit

@@ -6,7 +6,7 @@ import math
 import numpy as np
 from core_boards import STEPS, Point, after, on_board
 
-from snakekit.core import SHIPPED_VALUE, TERMS, LearnedValue, State, evaluate
+from snakekit.core import STANDING_VALUE, TERMS, LearnedValue, State, evaluate
 
 SIDE = 23
 TURNS = 64
@@ -156,7 +156,7 @@ STANDING_WEIGHTS = {
     for table, weights in STANDING.items()
     for term, weight in zip(TERMS, weights, strict=True)
 }
-STANDING_VALUE = LearnedValue(SHIPPED_VALUE)
+LEARNED_VALUE = LearnedValue(STANDING_VALUE)
 WITHOUT_VALUE = ("wrapped", "constrictor", "wrapped_constrictor")
 WON, LOST, DRAWN = 2047, -2047, -1000
 WEIGHED, LEARNED = 400, 1200
@@ -187,7 +187,7 @@ def judged(state: State, seat: int) -> tuple[int, float]:
     """Score and hope of an open position."""
     duel = len(living(state)) == 2 and not state.hazards()
     if duel and state.settings.ruleset not in WITHOUT_VALUE:
-        score = evaluate(state, seat, learned=STANDING_VALUE)
+        score = evaluate(state, seat, learned=LEARNED_VALUE)
         return score, hope(score, LEARNED)
     score = evaluate(state, seat, weights=STANDING_WEIGHTS)
     return score, hope(score, WEIGHED)

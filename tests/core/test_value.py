@@ -1,6 +1,7 @@
 """The learned value of duels: against plain arithmetic, symmetries, and where it judges."""
 
 import hashlib
+import importlib.util
 import json
 import random
 from collections.abc import Iterator
@@ -154,3 +155,25 @@ def test_rows_are_asked_for_duels_only():
     rng = random.Random(1)
     with pytest.raises(ValueError, match="two living"):
         value_rows(scattered(rng, 11, 11, 3, Settings()), 0)
+
+
+def test_a_new_value_leaves_the_one_that_observations_look_at(tmp_path, monkeypatch):
+    path = Path(__file__).parents[2] / ".ci" / "embed_value.py"
+    spec = importlib.util.spec_from_file_location("embed_value", path)
+    assert spec is not None
+    assert spec.loader is not None
+    tool = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(tool)
+    library, runs = tmp_path / "library", [tmp_path / "first", tmp_path / "second"]
+    library.mkdir()
+    (library / "standing.inc").write_text('#include "shipped.inc"\n')
+    (library / "shipped.inc").write_text("old")
+    monkeypatch.setattr(tool, "PLACE", library)
+    for number, run in enumerate(runs):
+        run.mkdir()
+        (run / "search.value").write_bytes(bytes([number + 1] * 9))
+        (run / "search.json").write_text("{}")
+        tool.main(run)
+        assert (library / "standing.inc").read_text() == "old"
+    wanted = "// 9 bytes\n0x0202020202020202, 0x0000000000000002\n"
+    assert (library / "shipped.inc").read_text() == wanted
