@@ -7,7 +7,7 @@ import collections.abc
 import numpy
 import numpy.typing
 import typing
-__all__: list[str] = ['ALL_SEAT_BLOCK', 'ALL_SEAT_COMMON', 'CAUSES', 'FULL_INFORMATION', 'LearnedValue', 'MAPS', 'MAX_SLOTS', 'MAX_SNAKES', 'MOVES', 'PLANES', 'PLANE_SCALE', 'PlanLines', 'PlanWalk', 'RULESETS', 'SHIPPED_VALUE', 'Scenario', 'SearchResult', 'Searcher', 'Settings', 'Snake', 'StageGames', 'State', 'StateError', 'TERMS', 'VALUE_ONE', 'VALUE_PARTS', 'VALUE_ROWS', 'VALUE_UNITS', 'VALUE_VERSION', 'VectorEnv', 'WEIGHTS', 'all_seat_planes', 'all_seat_scale', 'complete_plans', 'encode_all', 'evaluate', 'evaluation_terms', 'greedy_move', 'label_positions', 'measure_encoder', 'measure_turns', 'random_move', 'reflex_move', 'sample_positions', 'self_play', 'solve_stage', 'solve_stages', 'solve_zero_sum', 'value_rows']
+__all__: list[str] = ['ALL_SEAT_BLOCK', 'ALL_SEAT_COMMON', 'CAUSES', 'FULL_INFORMATION', 'LearnedValue', 'MAPS', 'MAX_SLOTS', 'MAX_SNAKES', 'MOVES', 'PLANES', 'PLANE_SCALE', 'PlanLines', 'PlanWalk', 'RULESETS', 'SHIPPED_VALUE', 'STANDING_VALUE', 'Scenario', 'SearchResult', 'Searcher', 'Settings', 'Snake', 'StageGames', 'State', 'StateError', 'TERMS', 'VALUE_ONE', 'VALUE_PARTS', 'VALUE_ROWS', 'VALUE_UNITS', 'VALUE_VERSION', 'VectorEnv', 'WEIGHTS', 'all_seat_planes', 'all_seat_scale', 'complete_plans', 'encode_all', 'evaluate', 'evaluation_terms', 'greedy_move', 'label_positions', 'measure_encoder', 'measure_turns', 'random_move', 'reflex_move', 'sample_positions', 'self_play', 'solve_stage', 'solve_stages', 'solve_zero_sum', 'value_rows']
 class StateError(ValueError):
     pass
 class Snake:
@@ -606,6 +606,7 @@ PLANES: dict[int, int]
 PLANE_SCALE: dict[int, tuple[float, ...]]
 RULESETS: tuple[str, ...]
 SHIPPED_VALUE: bytes
+STANDING_VALUE: bytes
 TERMS: tuple[str, ...]
 VALUE_ONE: int = 255
 VALUE_PARTS: int = 16
