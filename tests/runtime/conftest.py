@@ -11,10 +11,13 @@ import pytest
 from aiohttp.test_utils import TestClient, TestServer
 from processes import start
 from raw_http import connect
+from stopwatch import OwnTime, own_time
 
 from snakekit.runtime.config import ServerConfig
 from snakekit.runtime.engine import Engine
+from snakekit.runtime.gate import Gatekeeper
 from snakekit.runtime.process import make_keeper, make_runner
+from snakekit.runtime.searching import SearchPool
 
 __all__ = ["connect", "start"]
 
@@ -129,6 +132,18 @@ async def make_client() -> AsyncIterator[MakeClient]:
         await client.close()
     for engine in engines:
         await engine.close()
+
+
+@pytest.fixture
+def steady(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make servers decide on a busy machine as on a quiet one.
+
+    Their deadlines do not run while the event loop waits for a core, and searches do not give way.
+    """
+    monkeypatch.setattr("snakekit.runtime.engine.time", OwnTime)
+    monkeypatch.setattr("snakekit.runtime.searching.yield_to_others", lambda: None)
+    for owner in (Gatekeeper, SearchPool):
+        monkeypatch.setitem(owner.__init__.__kwdefaults__, "clock", own_time)
 
 
 @pytest.fixture

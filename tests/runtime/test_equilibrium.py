@@ -273,7 +273,8 @@ async def test_the_server_plays_by_plans_and_says_so(
     make_client: Any, send: Any, request_json: Any, monkeypatch: Any, pool: Any
 ) -> None:
     use(monkeypatch, Even())
-    client = await make_client(mode="equilibrium", plans=pool, plan_turns=2, budget_ms=200)
+    client = await make_client(mode="equilibrium", plans=pool, plan_turns=2, budget_ms=2000)
+    request_json["game"]["timeout"] = 3000
     request = parse(json.dumps(request_json).encode())
     answer = await client.engine.move(request, time.perf_counter())
     await asyncio.sleep(0)
@@ -288,7 +289,7 @@ async def test_the_server_plays_by_plans_and_says_so(
 
 
 async def test_the_deadline_holds_with_plans_and_a_slow_model(
-    make_client: Any, send: Any, request_json: Any, monkeypatch: Any
+    make_client: Any, send: Any, request_json: Any, monkeypatch: Any, steady: None
 ) -> None:
     backend = Even()
     use(monkeypatch, backend)

@@ -42,13 +42,13 @@ class Hanging(RandomBackend):
 
 
 async def test_a_hung_backend_is_not_waited_for_again(
-    make_client: Any, send: Any, request_json: Any, monkeypatch: Any
+    make_client: Any, send: Any, request_json: Any, monkeypatch: Any, steady: None
 ) -> None:
     backend = Hanging()
     monkeypatch.setattr(loaded, "load_backend", lambda *_, **__: (backend, random_card()))
     monkeypatch.setattr(loaded, "HUNG_S", 0.05)
     client = await make_client(FAST)
-    request_json["game"]["timeout"] = 150
+    request_json["game"]["timeout"] = 300
     backend.gate.clear()
     try:
         assert (await send(client, "/move", request_json))[0] == 200
