@@ -1,6 +1,5 @@
 """One answered move as plain data: what the recorder keeps and the watch page shows."""
 
-import math
 import time
 from typing import TYPE_CHECKING
 
@@ -9,6 +8,7 @@ import msgspec
 from snakekit import __version__
 from snakekit.runtime.contract import MOVE_ORDER, ModelCard
 from snakekit.runtime.deadline import latency_ms
+from snakekit.runtime.decide import softmax
 
 if TYPE_CHECKING:
     # The recording process needs none of what the engine imports.
@@ -101,7 +101,9 @@ def decided(
         budget_ms=round(answer.budget_ms, 3),
         timeout_ms=asked.timeout_ms,
         latency_ms=latency_ms(asked.you.latency),
-        policy=softmax(evaluation.logits) if evaluation is not None else None,
+        policy=[round(p, 4) for p in softmax(evaluation.logits)]
+        if evaluation is not None
+        else None,
         policy_move=MOVE_ORDER[decision.policy_move] if decision.policy_move is not None else None,
         value=round(evaluation.value, 4) if evaluation is not None else None,
         stage=stage.name if stage is not None else None,
@@ -123,11 +125,3 @@ def decided(
         model=f"{card.name}@{card.weights_sha256[:12]}" if card is not None else "none",
         backend=info.actual if info is not None else "none",
     )
-
-
-def softmax(logits: list[float]) -> list[float]:
-    """Return the probabilities of finite `logits`."""
-    top = max(logits)
-    weights = [math.exp(x - top) for x in logits]
-    total = sum(weights)
-    return [round(w / total, 4) for w in weights]
