@@ -17,11 +17,20 @@ from snakekit.runtime.feed import BatcherError, BatchReport, Evaluation, Feed
 __all__ = ["BatchReport", "Batcher", "BatcherError", "Evaluation"]
 
 Row = NDArray[np.uint8]
-Infer = Callable[[Row], tuple[NDArray[np.float32], NDArray[np.float32]]]
+Floats = NDArray[np.float32]
+Infer = Callable[[Row], tuple[Floats, Floats]]
+Read = Callable[[Floats, Floats], Evaluation]
+"""Makes an evaluation of the model's two answers for one position."""
+
+
+def own_seat(policy: Floats, value: Floats) -> Evaluation:
+    """Read a model that answers for one seat: logits `[4]` and a value `[]`."""
+    return Evaluation(policy.tolist(), float(value))
 
 
 class _Item(NamedTuple):
     row: Row
+    read: Read
     future: "asyncio.Future[Evaluation]"
     at: float
 
@@ -33,6 +42,7 @@ class Batcher(Feed[_Item]):
         self,
         infer: Infer,
         *,
+        shapes: tuple[tuple[int, ...], tuple[int, ...]] = ((4,), ()),
         sizes: Sequence[int] = (1, 2, 4, 8),
         pad: bool = False,
         wait_s: float = 0.0,
@@ -42,7 +52,8 @@ class Batcher(Feed[_Item]):
         """Start the thread.
 
         Args:
-            infer: maps `[N, planes, rows, cols]` to logits `[N, 4]` and values `[N]`.
+            infer: maps `[N, planes, rows, cols]` to two answers.
+            shapes: of the two answers for one position; `[4]` and `[]` for logits and a value.
             sizes: rising batch sizes; the last is the most, and with `pad` a batch is filled up
                 with zeros to the next of them.
             pad: see `sizes`.
@@ -50,19 +61,21 @@ class Batcher(Feed[_Item]):
             limit: positions that may wait.
             on_batch: called on the event loop after each call of `infer`.
         """
-        self._infer = infer
+        self._infer, self._shapes = infer, shapes
         self._sizes = tuple(sizes)
         self._pad = pad
         self._wait_s = wait_s
         super().__init__("policy", limit=limit, on_batch=on_batch)
 
-    def submit(self, row: Row) -> "asyncio.Future[Evaluation]":
+    def submit(self, row: Row, read: Read = own_seat) -> "asyncio.Future[Evaluation]":
         """Queue one observation `[planes, rows, cols]`; cancel the future to drop it.
+
+        `read` is called in the model's thread.
 
         Raises:
             BatcherError: full or closed.
         """
-        return self._ask(lambda future, at: _Item(row, future, at))
+        return self._ask(lambda future, at: _Item(row, read, future, at))
 
     def _linger(self) -> None:
         if not self._wait_s:
@@ -98,7 +111,7 @@ class Batcher(Feed[_Item]):
             for index, item in enumerate(items):
                 batch[index] = item.row
         policy, value = self._infer(batch)
-        if policy.shape != (size, 4) or value.shape != (size,):
+        if (policy.shape[1:], value.shape[1:]) != self._shapes or len(policy) != size:
             raise ValueError(f"model gave {policy.shape} and {value.shape} for {size} positions")
-        logits, values = policy[:count].tolist(), value[:count].tolist()
-        return [Evaluation(*pair) for pair in zip(logits, values, strict=True)], count
+        answers = zip(items, policy[:count], value[:count], strict=True)
+        return [item.read(*answer) for item, *answer in answers], count

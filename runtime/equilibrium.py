@@ -183,11 +183,8 @@ class Equilibrium:
 
     def _bare(self, state: core.State) -> Solution:
         policy, outcome = self._infer(core.encode_all([state], slots=self._slots))
-        living = len(state.living())
-        chances = _softmax(outcome[0, [*range(living), self._slots]])
-        utility = chances[:-1] + self._look.draw_worth * chances[-1] / living
-        moves = [_softmax(row).tolist() for row in policy[0, :living]]
-        return Solution(moves, utility.tolist(), float(chances[-1]), self._stage("policy", 0, 0.0))
+        stage = self._stage("policy", 0, 0.0)
+        return bare_solution(state, policy[0], outcome[0], stage, self._look.draw_worth)
 
     def _first(self, state: core.State, stage: core.StageGames) -> Solution:
         """Solve one turn: exactly, by the oracle, or by the bare policy where time is short."""
@@ -281,6 +278,17 @@ class Equilibrium:
 def _softmax(logits: Floats) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
     weights = np.exp(logits.astype(np.float64) - logits.max())
     return np.asarray(weights / weights.sum())
+
+
+def bare_solution(
+    state: core.State, policy: Floats, outcome: Floats, stage: Stage, draw_worth: float
+) -> Solution:
+    """Return what a model's answer for a board, `[slots, 4]` and `[slots + 1]`, says by itself."""
+    living = len(state.living())
+    chances = _softmax(outcome[[*range(living), -1]])
+    utility = chances[:-1] + draw_worth * chances[-1] / living
+    moves = [_softmax(row).tolist() for row in policy[:living]]
+    return Solution(moves, utility.tolist(), float(chances[-1]), stage)
 
 
 def own_logits(

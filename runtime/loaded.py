@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import random
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -10,6 +11,7 @@ from importlib import metadata
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from snakekit import core
 from snakekit.runtime.api import Position
@@ -18,13 +20,15 @@ from snakekit.runtime.batcher import Batcher
 from snakekit.runtime.config import ServerConfig
 from snakekit.runtime.contract import ModelCard
 from snakekit.runtime.cores import yield_to_others
-from snakekit.runtime.equilibrium import Equilibrium, Lookahead
-from snakekit.runtime.feed import BatchReport, Evaluation
+from snakekit.runtime.equilibrium import Equilibrium, Lookahead, bare_solution, own_logits
+from snakekit.runtime.feed import BatchReport, Evaluation, Stage
 from snakekit.runtime.solving import EquilibriumWorker
 
 WARM_UP_RUNS = 3
 HUNG_S = 2.0
 """An inference that takes longer is not waited for any more; usual ones take milliseconds."""
+
+_NO_STAGE = Stage("policy", 0, 1, 0.0, 0, 0, 0.0)
 
 
 class LoadedModel:
@@ -41,11 +45,12 @@ class LoadedModel:
         self.info = backend.describe()
         self._backend = backend
         self._budget_s = config.budget_ms / 1000
+        self._temperature, self._noise = config.temperature, random.Random()
+        self._draw_worth = config.draw_worth
         self._worker: Batcher | EquilibriumWorker
-        if card.slots:
+        if config.mode == "equilibrium":
             self._worker = EquilibriumWorker(
                 Equilibrium(backend, card, lookahead(config)),
-                bare=config.mode != "equilibrium",
                 temperature=config.temperature,
                 limit=config.queue_limit,
                 on_batch=on_batch,
@@ -53,6 +58,7 @@ class LoadedModel:
             return
         self._worker = Batcher(
             backend.infer,
+            shapes=((card.slots, 4), (card.slots + 1,)) if card.slots else ((4,), ()),
             sizes=config.batch_sizes,
             pad=backend.pads,
             wait_s=config.batch_wait_ms / 1000,
@@ -98,7 +104,26 @@ class LoadedModel:
         if isinstance(self._worker, EquilibriumWorker):
             until = min(deadline, time.perf_counter() + self._budget_s)
             return self._worker.submit(place.state, place.seat, until)
+        if self.card.slots:
+            return self._ask_all(self._worker, place)
         return self._worker.submit(place.state.encode(self.card.encoder, [place.seat])[0])
+
+    def _ask_all(self, worker: Batcher, place: Position) -> "asyncio.Future[Evaluation]":
+        """Ask a model for all seats for its own policy."""
+        state, seat = place
+
+        def read(policy: NDArray[np.float32], outcome: NDArray[np.float32]) -> Evaluation:
+            solution = bare_solution(state, policy, outcome, _NO_STAGE, self._draw_worth)
+            own = own_logits(solution, state, seat, self._temperature, self._noise)
+            return own._replace(stage=None)
+
+        try:
+            row = core.encode_all([state], slots=self.card.slots)[0]
+        except core.StateError as error:
+            failed: asyncio.Future[Evaluation] = asyncio.get_running_loop().create_future()
+            failed.set_exception(error)
+            return failed
+        return worker.submit(row, read)
 
     def described(self) -> dict[str, str | int]:
         """Return facts for the log."""

@@ -26,7 +26,6 @@ class EquilibriumWorker(Feed[_Job]):
         self,
         solver: Equilibrium,
         *,
-        bare: bool,
         temperature: float,
         limit: int,
         on_batch: Callable[[BatchReport], None] | None = None,
@@ -35,12 +34,11 @@ class EquilibriumWorker(Feed[_Job]):
 
         Args:
             solver: the model; this thread's alone from now on.
-            bare: answer by the model's own policy instead of an equilibrium.
             temperature: see `own_logits`.
             limit: boards that may wait.
             on_batch: called on the event loop after each board; the size is that of its leaves.
         """
-        self._solver, self._bare = solver, bare
+        self._solver = solver
         self._temperature, self._noise = temperature, random.Random()
         super().__init__("equilibrium", limit=limit, on_batch=on_batch)
 
@@ -64,10 +62,6 @@ class EquilibriumWorker(Feed[_Job]):
         now = time.perf_counter()
         # More boards than one share the time, so that the last one gets some as well.
         share = (job.deadline - now) / (1 + len(self._queue))
-        solution = (
-            self._solver.bare(job.state)
-            if self._bare
-            else self._solver.solve(job.state, now + share)
-        )
+        solution = self._solver.solve(job.state, now + share)
         answer = own_logits(solution, job.state, job.seat, self._temperature, self._noise)
         return [answer], max(solution.leaves, 1)

@@ -197,9 +197,7 @@ def test_a_batch_that_is_late_already_is_given_up():
 
 async def test_the_worker_answers_cancels_and_refuses():
     backend = Even()
-    worker = EquilibriumWorker(
-        Equilibrium(backend, CARD), bare=False, temperature=0, limit=2, on_batch=None
-    )
+    worker = EquilibriumWorker(Equilibrium(backend, CARD), temperature=0, limit=2, on_batch=None)
     soon = time.perf_counter() + 5
     answer = await asyncio.wait_for(worker.submit(KILL, 1, soon), 5)
     assert np.argmax(answer.logits) == 1
