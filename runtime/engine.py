@@ -105,7 +105,7 @@ class Engine:
         Moves are answered already while this runs, without what is missing yet.
 
         Raises:
-            BackendError: the model or backend cannot be used.
+            BackendError: the model or backend cannot be used, or no memory is left for the search.
         """
         config = self.config
         if self.search_asked:
@@ -120,6 +120,11 @@ class Engine:
             )
         if self.policy_asked:
             self._use(await LoadedModel.load(config, self._on_batch, self.metrics.compared))
+        if self._pool is not None:
+            try:
+                await self._pool.ready()
+            except SearchError as error:
+                raise BackendError(str(error)) from None
         self._opened = True
 
     async def reload(self) -> float:

@@ -5,6 +5,7 @@ take turns, and each has the same share of the threads' time, however many seats
 """
 
 import asyncio
+import contextlib
 import math
 import threading
 import time
@@ -23,7 +24,7 @@ CLOSE_S = 2.0
 
 
 class SearchError(RuntimeError):
-    """All threads are busy and the queue is full, or the pool is closed."""
+    """All threads are busy and the queue is full, the pool is closed, or a table cannot be had."""
 
 
 class SearchJob:
@@ -110,6 +111,8 @@ class SearchPool:
         self._table_mb, self._max_depth, self._proof = table_mb, max_depth, proof
         self._threads_each, self._sample = threads, sample
         self._clock = clock
+        self._tables = 0
+        self._ready: asyncio.Future[None] = self.loop.create_future()
         self._threads = [
             threading.Thread(target=self._work, name=f"search-{index}", daemon=True)
             for index in range(workers)
@@ -159,6 +162,24 @@ class SearchPool:
                 if not jobs:
                     del self._waiting[job.game]
 
+    async def ready(self) -> None:
+        """Wait until every thread has its table.
+
+        Raises:
+            SearchError: there is no memory for it.
+        """
+        await asyncio.shield(self._ready)
+
+    def _begun(self, error: Exception | None) -> None:
+        self._tables += 1
+        if self._ready.done():
+            return
+        if error is not None:
+            text = f"table_mb: no memory for {len(self._threads)} tables of {self._table_mb} MiB"
+            self._ready.set_exception(SearchError(f"{text}; expected less, or fewer workers"))
+        elif self._tables == len(self._threads):
+            self._ready.set_result(None)
+
     async def close(self) -> None:
         """Cancel all searches and join the threads. Safe to call twice."""
         for job in list(self._open):
@@ -191,7 +212,12 @@ class SearchPool:
 
     def _work(self) -> None:
         yield_to_others()
-        searcher = core.Searcher(self._table_mb)
+        try:
+            searcher = core.Searcher(self._table_mb)
+        except MemoryError as lacking:
+            self._tell(self._begun, lacking)
+            return
+        self._tell(self._begun, None)
         while (job := self._take()) is not None:
             result: core.SearchResult | None = None
             error: Exception | None = None
@@ -199,10 +225,12 @@ class SearchPool:
                 result = self._search(searcher, job)
             except Exception as caught:
                 error = caught
-            try:
-                self.loop.call_soon_threadsafe(self._deliver, job, result, error)
-            except RuntimeError:  # the loop has been closed, nobody waits any more
-                return
+            self._tell(self._deliver, job, result, error)
+
+    def _tell(self, what: Callable[..., None], *arguments: object) -> None:
+        # Once the loop has been closed, nobody waits any more.
+        with contextlib.suppress(RuntimeError):
+            self.loop.call_soon_threadsafe(what, *arguments)
 
     def _search(self, searcher: core.Searcher, job: SearchJob) -> core.SearchResult | None:
         left = job.deadline - self._clock() - HANDOVER_S

@@ -11,7 +11,10 @@ from typing import Any
 import pytest
 
 from snakekit import core
+from snakekit.runtime.backends import BackendError
+from snakekit.runtime.config import ServerConfig
 from snakekit.runtime.cores import NICENESS
+from snakekit.runtime.engine import Engine
 from snakekit.runtime.searching import SearchError, SearchPool
 
 
@@ -161,6 +164,22 @@ async def test_an_error_reaches_its_caller_only(
         await asyncio.wait_for(job.future, 2)
     following = pool.start(board(), 1, deadline=now() + 5, budget_s=0.02)
     assert await asyncio.wait_for(following.future, 5) is not None
+
+
+async def test_no_memory_for_a_table_is_said_at_the_start(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def none_left(table_mb: int) -> None:
+        raise MemoryError("std::bad_alloc")
+
+    monkeypatch.setattr(core, "Searcher", none_left)
+    engine = Engine(ServerConfig(backend="random", table_mb=4096, search_workers=2))
+    with pytest.raises(
+        BackendError, match=r"^table_mb: no memory for 2 tables of 4096 MiB; expected"
+    ):
+        await engine.open()
+    assert not engine.ready
+    await engine.close()
 
 
 async def test_close_stops_everything() -> None:
