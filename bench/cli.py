@@ -2,6 +2,7 @@
 
 import argparse
 import importlib
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -50,4 +51,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the chosen measure and return its exit code."""
-    return int(args.run_measure(args))
+    try:
+        return int(args.run_measure(args))
+    except KeyboardInterrupt:
+        print(f"snakekit bench {args.measure}: interrupted", file=sys.stderr)
+        return 1

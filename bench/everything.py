@@ -8,7 +8,7 @@ from msgspec import Meta
 from msgspec.structs import replace
 from rich.console import Console
 
-from snakekit.bench import inference, rules, search, server, train
+from snakekit.bench import inference, nash, rules, search, server, train
 from snakekit.bench.output import Output, OutputConfig, ReportError, refuse
 from snakekit.bench.players import PlayerError
 from snakekit.bench.report import Missing, Section
@@ -16,7 +16,7 @@ from snakekit.bench.served import ServedError
 from snakekit.runtime.backends import BackendError
 from snakekit.runtime.options import OptionError, add_options, load
 
-MEASURES = ("rules", "encoder", "inference", "search", "server", "train")
+MEASURES = ("rules", "encoder", "inference", "search", "nash", "server", "train")
 
 
 class AllConfig(OutputConfig, frozen=True, kw_only=True):
@@ -70,12 +70,14 @@ def _measures(config: AllConfig) -> dict[str, Callable[[], Section]]:
         seed=config.seed, model=config.model, price_per_hour=config.price_per_hour
     )
     searches = search.SearchConfig(seed=config.seed)
+    equilibria = nash.NashBenchConfig(seed=config.seed)
     requests = server.ServerConfig(seed=config.seed, model=first)
     learning = train.TrainConfig(seed=config.seed)
     if config.quick:
         core = replace(core, windows=3, seconds=0.02)
         grid = replace(grid, seconds=1.0, rounds=3, batch=(1, 8), threads=(1,))
         searches = replace(searches, positions=1, rounds=3, overshoot_searches=5)
+        equilibria = replace(equilibria, model="duel", answers=20, rounds=0)
         learning = replace(learning, channels=8, blocks=1, envs=4, steps=8, rounds=3)
         requests = replace(requests, requests=30, seconds=0.3, games=4, clients=4)
     return {
@@ -83,6 +85,7 @@ def _measures(config: AllConfig) -> dict[str, Callable[[], Section]]:
         "encoder": lambda: rules.measure_encoder(core),
         "inference": lambda: inference.measure(grid),
         "search": lambda: search.measure(searches),
+        "nash": lambda: nash.measure(equilibria),
         "server": lambda: server.measure(requests),
         "train": lambda: train.measure(learning),
     }

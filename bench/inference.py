@@ -35,6 +35,8 @@ from snakekit.runtime.options import OptionError, add_options, load
 _ENVIRONMENTS = 16
 _WARM_UP = 3
 _LEAST_CALLS = 2
+_ALSO_SHIPPED = ("standard.int8.onnx", "duel.onnx")
+"""Beside the default model."""
 
 Observations = NDArray[np.uint8]
 
@@ -161,7 +163,7 @@ def measure(config: InferenceConfig) -> Section:
 
 
 def model_files(given: Sequence[str]) -> tuple[list[Path], list[Missing]]:
-    """Return the files to measure: those named, or the shipped model in every precision.
+    """Return the files to measure: those named, or the shipped ones, of which one must be there.
 
     Raises:
         BackendError: no such file.
@@ -169,11 +171,10 @@ def model_files(given: Sequence[str]) -> tuple[list[Path], list[Missing]]:
     if given:
         return [find_model(name) for name in given], []
     path = find_model(None)
-    int8 = path.with_suffix(".int8.onnx")
-    if int8.is_file():
-        return [path, int8], []
-    why = "no such file is shipped; make one with snakekit export --precision int8"
-    return [path], [Missing(what=int8.name, why=why)]
+    others = [path.with_name(name) for name in _ALSO_SHIPPED]
+    why = "no such file is shipped; make one with snakekit export"
+    missing = [Missing(what=other.name, why=why) for other in others if not other.is_file()]
+    return [path, *(other for other in others if other.is_file())], missing
 
 
 def open_cases(config: InferenceConfig) -> tuple[list[Case], list[Missing]]:
@@ -214,14 +215,15 @@ def open_cases(config: InferenceConfig) -> tuple[list[Case], list[Missing]]:
 
 
 def observations(card: ModelCard, count: int, seed: int) -> Observations:
-    """Return what living snakes see in games of random safe moves, at least `count` of them."""
+    """Return what a model sees of games of random safe moves, at least `count` observations."""
     width, height = (11, 11) if (11, 11) in card.boards or not card.boards else card.boards[0]
     snakes = max((n for n in card.snakes if n <= 4), default=2)
     env = core.VectorEnv(
         [core.Scenario(width, height, snakes)],
         count=_ENVIRONMENTS,
         seed=seed,
-        encoder=card.encoder,
+        # Observations of all seats are made from boards.
+        encoder=0 if card.slots else card.encoder,
     )
     rng = np.random.default_rng(seed)
     kept: list[Observations] = []
@@ -231,9 +233,17 @@ def observations(card: ModelCard, count: int, seed: int) -> Observations:
         env.step(moves)
         turn += 1
         if turn % 5 == 0:
-            kept.append(env.obs[env.alive].copy())
+            kept.append(_seen(env, card))
     found = np.concatenate(kept)
     return np.ascontiguousarray(found[rng.permutation(len(found))])
+
+
+def _seen(env: core.VectorEnv, card: ModelCard) -> Observations:
+    """Return an observation of every living snake, or one of every board."""
+    if not card.slots:
+        return env.obs[env.alive].copy()
+    boards = [env.state(game) for game in range(_ENVIRONMENTS)]
+    return core.encode_all(boards, slots=card.slots)
 
 
 def warm_up(cases: list[Case], round_seconds: float) -> tuple[list[Case], list[Missing]]:

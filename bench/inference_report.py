@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 _COLUMNS = ["model, backend", "batch", "threads", "p50 ms", "p90 ms", "p99 ms", "min ms"]
 _COLUMNS += ["CPU ms", "samples/s", "noise"]
 _GPUS = ("cuda", "ort-tensorrt", "tensorrt", "tensorrt-rtx")
+_DEVICES = ("CPU", "GPU", "Triton")
 
 
 def cost_per_million(price_per_hour: float, moves_per_s: float) -> float:
@@ -162,10 +163,11 @@ def _devices(
     batches = sorted({c.batch for c in cases})
     best: dict[tuple[str, int], float] = {}
     for case in cases:
-        device = "GPU" if case.backend in _GPUS else "CPU"
+        # What a Triton server runs on is its own affair.
+        device = {"cpu": "CPU", "triton": "Triton"}.get(case.backend, "GPU")
         rate = figures[case.name]["samples_per_s"].value
         best[device, case.batch] = max(rate, best.get((device, case.batch), 0.0))
-    devices = [d for d in ("CPU", "GPU") if any(key[0] == d for key in best)]
+    devices = [d for d in _DEVICES if any(key[0] == d for key in best)]
     title = "CPU against GPU: best samples per second"
     absent = sorted({m.what.split()[-1] for m in missing if m.what.split()[-1] in _GPUS})
     if "GPU" not in devices and absent:

@@ -51,8 +51,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="URL, random, greedy, search:MS, search:depth=N, search:nodes=N, "
         "policy:MODEL[@TEMPERATURE], "
         "equilibrium:MODEL[,plies=2][,draw=WORTH][,override=SEARCH][@TEMPERATURE], "
-        "hybrid:MODEL:MS "
-        "(searches also with ,weights=FILE); MODEL is "
+        "plans:MODEL:none|uniform|local[,turns=N], hybrid:MODEL:MS "
+        "(searches with options after commas, such as mixing=off or weights=FILE); MODEL is "
         "an ONNX file, a checkpoint folder, or empty for the shipped one",
     )
     parser.add_argument(

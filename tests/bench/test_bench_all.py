@@ -8,7 +8,7 @@ import pytest
 
 from snakekit import core
 from snakekit.__main__ import main
-from snakekit.bench import scenarios, served, server
+from snakekit.bench import scenarios, search, served, server
 from snakekit.bench.search import SIZES, SearchConfig, fixed_positions, overshoots
 
 
@@ -39,13 +39,14 @@ def test_a_search_that_ends_early_is_not_late():
 def test_all_measures_are_in_one_report(tmp_path, capsys):
     first, second = tmp_path / "one.json", tmp_path / "two.json"
     page = tmp_path / "page.html"
-    quick = ["bench", "all", "--quick", "--only", "encoder,search"]
+    quick = ["bench", "all", "--quick", "--only", "encoder,search,nash"]
     assert main([*quick, "--json", str(first), "--html", str(page)]) == 0
     assert main([*quick, "--json", str(second), "--compare", str(first)]) == 0
     assert "against" in capsys.readouterr().out
     report = json.loads(second.read_text())
     names = {r["name"] for r in report["results"]}
-    assert {"encoder.v1.us_per_state", "search.depth_100ms.four", "search.nodes_per_s"} <= names
+    expected = {"encoder.v1.us_per_state", "search.depth_100ms.four", "search.nodes_per_s"}
+    assert expected | {"nash.regret_1000_us", "nash.duel.p50_ms"} <= names
     assert {c["name"] for c in report["comparison"]["changes"]} == names
     assert report["environment"]["reference_ms"] > 0
     text = page.read_text()
@@ -68,6 +69,15 @@ def test_bad_input_is_one_sentence_and_exit_2(args, words, capsys):
     error = capsys.readouterr().err.replace("measuring encoder\n", "")
     assert words in error
     assert error.count("\n") == 1
+
+
+def test_an_interrupted_measure_says_so(monkeypatch, capsys):
+    def interrupt(config):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(search, "measure", interrupt)
+    assert main(["bench", "search"]) == 1
+    assert capsys.readouterr().err == "snakekit bench search: interrupted\n"
 
 
 def test_a_measure_that_is_not_possible_leaves_its_reason(monkeypatch, tmp_path):

@@ -160,6 +160,39 @@ def test_observations_come_from_games_and_repeat():
     assert not np.array_equal(first[:40], inference.observations(card, 40, 4)[:40])
 
 
+def test_models_for_all_seats_see_whole_boards():
+    config = InferenceConfig(
+        model=("duel",), backend=("cpu",), seconds=0.02, rounds=3, batch=(1, 4), threads=(1,)
+    )
+    found = inference.measure(config)
+    values = {r.name: r.value for r in found.results}
+    assert values["inference.duel.cpu.fp32.b4.p50_ms"] > 0
+    card = open_backend("cpu", find_model("duel"), BackendOptions())[1]
+    seen = inference.observations(card, 40, 3)
+    assert seen.shape[1:] == (card.planes, 11, 11)
+    assert len(np.unique(seen.reshape(len(seen), -1), axis=0)) > 35
+
+
+def test_all_shipped_models_are_measured_and_absent_ones_named(monkeypatch, tmp_path):
+    files, missing = inference.model_files([])
+    assert [f.name for f in files] == ["standard.onnx", "standard.int8.onnx", "duel.onnx"]
+    assert missing == []
+    lone = tmp_path / "standard.onnx"
+    lone.touch()
+    monkeypatch.setattr(inference, "find_model", lambda name: lone)
+    files, missing = inference.model_files([])
+    assert files == [lone]
+    assert [m.what for m in missing] == ["standard.int8.onnx", "duel.onnx"]
+
+
+def test_a_triton_server_is_not_taken_for_this_processor():
+    made = case([[0.001, 0.002]])
+    made.backend = "triton"
+    plot = section([made], [], 0.0).plots[-1]
+    assert "(Triton)" in plot
+    assert "(CPU)" not in plot
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [("standard", "standard"), ("my net v1.2", "my-net-v1-2"), ("[red]", "red"), ("..", "model")],
