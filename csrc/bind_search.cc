@@ -259,7 +259,9 @@ void bind_search(py::module_& m) {
           "selective: late moves are searched less deep at first.\n"
           "exact_scores: every root move is searched in full.\n"
           "optimum: share of the limits that no iteration is to pass once the move has stood for\n"
-          "some; 1 uses all that can change the move. RuntimeError when busy.")
+          "two more, and up to four times as much until then; 1 uses all that can change the "
+          "move.\n"
+          "RuntimeError when busy.")
       .def("cancel", &Searcher::cancel, "Stops the running search, from any thread.")
       .def(
           "prefer",

@@ -50,8 +50,19 @@ class Budget {
     settled_ = changed ? 0 : settled_ + 1;
   }
 
-  // Nothing that the next iteration is likely to reach in time would change the move.
-  [[nodiscard]] bool enough(std::int64_t nodes) const;
+  // Iterations of another kind follow, of which those until now tell nothing. They may take as long
+  // as those did, even with the move settled.
+  void begin_anew(std::int64_t nodes) {
+    optimum_ = std::max(optimum_, 2 * used(nodes));
+    before_ = nodes;
+    last_ = 0;
+    growth_ = 0;
+    settled_ = 0;
+  }
+
+  // Nothing that the next iteration is likely to reach in time would change the move. With less
+  // than the share `least` of it, it decides nothing.
+  [[nodiscard]] bool enough(std::int64_t nodes, double least) const;
 
  private:
   Clock::time_point begin_;
@@ -67,17 +78,17 @@ class Budget {
 
 inline constexpr double kLeastGrowth = 1.5;
 inline constexpr double kMostGrowth = 6;
-inline constexpr double kFirstMove = 0.5;  // of an iteration's cost
-inline constexpr int kSettled = 2;         // iterations
+// Iterations that a best move has to stand for; each that is missing allows twice as much.
+inline constexpr int kSettled = 2;
 
-inline bool Budget::enough(std::int64_t nodes) const {
+inline bool Budget::enough(std::int64_t nodes, double least) const {
   if (!limited() || last_ == 0) return false;
   const double gone = used(nodes);
   const double next = gone * static_cast<double>(last_) / static_cast<double>(nodes) *
                       std::clamp(growth_, kLeastGrowth, kMostGrowth);
-  // The best move comes first and takes the most; with less than that an iteration decides nothing.
-  if (1 - gone < kFirstMove * next) return true;
-  return settled_ >= kSettled && gone + next > optimum_;
+  if (1 - gone < least * next) return true;
+  const int missing = std::max(0, kSettled - settled_);
+  return gone + next > optimum_ * (1 << missing);
 }
 
 }  // namespace snakekit

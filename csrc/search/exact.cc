@@ -209,14 +209,19 @@ void Tree<T>::solve_root(SearchResult& r) {
   const int turns = std::min(limits_.mixed_turns, r.depth);
   stopped_ = false;
   budget_.allow(1);
+  budget_.begin_anew(nodes_);
   for (leaf_depth_ = 0; leaf_depth_ + turns <= r.depth; ++leaf_depth_) {
     std::array<double, kMoves> mixture{};
     may_stop_ = leaf_depth_ > 0;
     const double value = exact_value(turns, 0, &mixture);
     if (stopped_) break;
+    const int before = choose_mixed(r);
     r.mixture = mixture;
     r.value = value;
     r.mixed_depth = leaf_depth_ + turns;
+    budget_.iterated(nodes_, choose_mixed(r) != before);
+    // Nothing is kept of a part of these.
+    if (limits_.early_stop && budget_.enough(nodes_, 1)) break;
   }
 }
 

@@ -6,6 +6,7 @@ namespace snakekit {
 namespace {
 
 constexpr int kAllMoves = (1 << kMoves) - 1;
+constexpr double kFirstMove = 0.5;     // of an iteration's cost: the best move comes first
 constexpr double kBeforeMixing = 0.5;  // share of the limits
 constexpr double kMixingGain = 0.2;    // of utility, for which a mixture's risk is taken
 constexpr int kAspiration = 100;       // half the window around the last iteration's score
@@ -137,7 +138,7 @@ std::optional<Stop> Tree<T>::after_iteration(int depth, std::int64_t nodes_befor
   if (std::popcount(static_cast<unsigned>(safe_root_)) == 1 && budget_.limited())
     return Stop::kSingle;
   if (stopped_ || cancelled() || budget_.late() || budget_.out_of_nodes(nodes_)) return hard_stop();
-  if (limits_.early_stop && budget_.enough(nodes_)) return Stop::kEnough;
+  if (limits_.early_stop && budget_.enough(nodes_, kFirstMove)) return Stop::kEnough;
   return std::nullopt;
 }
 

@@ -7,7 +7,8 @@ import pytest
 from search_parts import contested, fixed, open_board, seats
 from slow_search import MARGIN, WIN_SCORE, mixed_value, move_loses, positions, utility
 
-from snakekit.core import State
+from snakekit.bench.search import fixed_positions
+from snakekit.core import Searcher, State
 
 
 def compare_mixtures(states: Iterator[State], turns: int) -> Counter:
@@ -50,6 +51,21 @@ def test_a_contested_square_is_played_at_random():
     assert fixed(contested(), 0, 1, mixing="off").mixture is None
     assert fixed(open_board(), 0, 2).mixture is None
     assert fixed(open_board(4), 0, 1, mixing="always").mixture is None
+
+
+def test_solving_a_turn_ends_where_the_rest_would_not_matter():
+    nodes, same = Counter[bool](), 0
+    states = fixed_positions(2, 40, 3)
+    for state in states:
+        early, whole = (
+            Searcher(1).search(state, 0, max_nodes=4000, mixing="always", early_stop=stops)
+            for stops in (True, False)
+        )
+        nodes += Counter({True: early.nodes, False: whole.nodes})
+        assert early.mixed_depth <= whole.mixed_depth
+        same += early.best == whole.best
+    assert nodes[True] < 0.65 * nodes[False]
+    assert same > 0.8 * len(states)
 
 
 def test_moves_can_be_drawn_from_the_mixture():
