@@ -19,6 +19,7 @@ UNITS = {
     "rules": "instructions per turn, 11x11, 4 snakes",
     "v1": "instructions per state, one observation a living snake",
     "v2": "instructions per state, one observation a living snake",
+    "v3": "instructions per state, one observation for all snakes",
     "search": "instructions per node, duels at depth 6",
     "search4": "instructions per node, 4 snakes at depth 3",
 }

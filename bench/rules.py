@@ -190,9 +190,9 @@ def encoder_times(config: RulesConfig, version: int) -> tuple[list[float], int]:
 
 
 def measure_encoder(config: RulesConfig) -> Section:
-    """Return the time of observations of one state with four living seats."""
+    """Return the time of observations of one state with four living seats; v3 is one for all."""
     section = Section("encoder", "Observation encoder", [])
-    for version in (1, 2):
+    for version in (1, 2, 3):
         times, states = encoder_times(config, version)
         name = f"encoder.v{version}.us_per_state"
         found = _result(config, name, min(times), "us", times, seats=4, states=states)
@@ -205,7 +205,7 @@ def measure_encoder(config: RulesConfig) -> Section:
         )
     )
     if config.counts:
-        _count(["v1", "v2"], section)
+        _count(["v1", "v2", "v3"], section)
     return section
 
 

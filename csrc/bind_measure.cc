@@ -24,13 +24,14 @@ void bind_measures(py::module_& m) {
   m.def(
       "measure_encoder",
       [](const std::vector<const Board*>& boards, int version, double seconds) {
-        check_version(version);
+        if (version < 1 || version > 3) throw py::value_error("version: expected 1, 2 or 3");
         if (boards.empty()) throw py::value_error("states: empty");
         const py::gil_scoped_release nogil;
         return measure_encoder(boards, version, seconds);
       },
       py::arg("states"), py::arg("version"), py::kw_only(), py::arg("seconds") = 0.3,
-      "Seconds to encode all living seats of one state, mean over the states.");
+      "Seconds to encode all living seats of one state (v3: in one observation), mean over the "
+      "states.");
 }
 
 }  // namespace snakekit

@@ -1,5 +1,6 @@
 #include "measure.h"
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <string>
@@ -7,6 +8,7 @@
 
 #include "encode.h"
 #include "maps.h"
+#include "nash/encode_all.h"
 #include "players.h"
 
 namespace snakekit {
@@ -77,7 +79,8 @@ Measured measure_turns(int width, int height, int snakes, std::uint64_t seed,
 
 double measure_encoder(const std::vector<const Board*>& boards, int version, double seconds) {
   using Clock = std::chrono::steady_clock;
-  std::vector<std::uint8_t> out(static_cast<std::size_t>(kV1Planes + kV2Planes) * 25 * 25);
+  // No other version has more planes.
+  std::vector<std::uint8_t> out(static_cast<std::size_t>(v3_planes(kMaxSlots)) * 25 * 25);
   const auto begin = Clock::now();
   std::int64_t count = 0;
   double spent = 0;
@@ -88,6 +91,10 @@ double measure_encoder(const std::vector<const Board*>& boards, int version, dou
           for (int i = 0; i < s.seats; ++i) {
             if (s.alive(i)) encode_v1(s, i, out.data());
           }
+          return;
+        }
+        if (version == 3) {
+          encode_v3(s, std::min(s.living(), kMaxSlots), {out.data(), s.geo->height, s.geo->width});
           return;
         }
         const Arrivals<T> arrivals(s);

@@ -1,4 +1,4 @@
-// Fixed amounts of work for counting: counts {rules|v1|v2|search|search4} REPEATS.
+// Fixed amounts of work for counting: counts {rules|v1|v2|v3|search|search4} REPEATS.
 //
 // The difference between two runs, divided by the difference in units, is what one unit costs; the
 // start of the program cancels out. Printed: units done, calls of the measured function, and how
@@ -13,6 +13,7 @@
 
 #include "../encode.h"
 #include "../maps.h"
+#include "../nash/encode_all.h"
 #include "../players.h"
 #include "../search/search.h"
 
@@ -49,6 +50,7 @@ using snakekit::State;
 
 constexpr int kGames = 16;
 constexpr int kTurns = 120;
+constexpr int kSnakes = 4;
 
 struct Game {
   State<Small> start;
@@ -99,22 +101,32 @@ void rules(const std::vector<Game>& games, Done& done) {
   }
 }
 
-void encode(const std::vector<Game>& games, int version, std::vector<std::uint8_t>& out,
-            Done& done) {
+void encode(const State<Small>& s, int version, std::uint8_t* out) {
+  if (version == 3) {
+    snakekit::encode_v3(s, kSnakes, {out, 11, 11});
+    return;
+  }
+  if (version == 1) {
+    for (int i = 0; i < s.seats; ++i) {
+      if (s.alive(i)) snakekit::encode_v1(s, i, out);
+    }
+    return;
+  }
+  const snakekit::Arrivals<Small> arrivals(s);
+  for (int i = 0; i < s.seats; ++i) {
+    if (s.alive(i)) snakekit::encode_v2(s, arrivals, i, {out, 11, 11});
+  }
+}
+
+void encode_all(const std::vector<Game>& games, int version, Done& done) {
+  std::vector<std::uint8_t> out(32768);
+  // The first of each kind makes what all later ones use.
+  if (done.calls == 0) {
+    for (const auto& g : games) encode(g.states.back(), version, out.data());
+  }
   for (const auto& g : games) {
     for (const auto& s : g.states) {
-      timed(done, [&] {
-        if (version == 1) {
-          for (int i = 0; i < s.seats; ++i) {
-            if (s.alive(i)) snakekit::encode_v1(s, i, out.data());
-          }
-        } else {
-          const snakekit::Arrivals<Small> arrivals(s);
-          for (int i = 0; i < s.seats; ++i) {
-            if (s.alive(i)) snakekit::encode_v2(s, arrivals, i, {out.data(), 11, 11});
-          }
-        }
-      });
+      timed(done, [&] { encode(s, version, out.data()); });
       ++done.units;
     }
   }
@@ -147,12 +159,12 @@ int main(int argc, char** argv) {
                                            : std::vector<std::string>{"a", "b", "c", "d"};
   std::vector<Game> games;
   for (int i = 0; i < kGames; ++i) games.push_back(record(i, ids));
-  std::vector<std::uint8_t> out(32768);
   Done done;
   for (int i = 0; i < repeats; ++i) {
     if (what == "rules") rules(games, done);
-    if (what == "v1") encode(games, 1, out, done);
-    if (what == "v2") encode(games, 2, out, done);
+    if (what == "v1") encode_all(games, 1, done);
+    if (what == "v2") encode_all(games, 2, done);
+    if (what == "v3") encode_all(games, 3, done);
     if (what == "search") search(games, 6, done);
     if (what == "search4") search(games, 3, done);
   }

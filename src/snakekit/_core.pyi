@@ -264,7 +264,8 @@ class Searcher:
         priors: order what is held equal. selective: late moves are searched less deep at first.
         exact_scores: every root move is searched in full.
         optimum: share of the limits that no iteration is to pass once the move has stood for
-        some; 1 uses all that can change the move. RuntimeError when busy.
+        two more, four times as much right after a change; 1 uses all that can change the move.
+        RuntimeError when busy.
         """
 class Scenario:
     """
@@ -552,7 +553,7 @@ def label_positions(*, first: int = 0, games: int = 1, share: int = 333, wander:
     """
 def measure_encoder(states: collections.abc.Sequence[State], version: int, *, seconds: float = 0.3) -> float:
     """
-    Seconds to encode all living seats of one state, mean over the states.
+    Seconds to encode all living seats of one state (v3: in one observation), mean over the states.
     """
 def measure_turns(width: int, height: int, snakes: int, seed: int, settings: Settings = ..., *, seconds: float = 0.5) -> tuple[int, float]:
     """

@@ -101,7 +101,7 @@ def test_the_baseline_has_every_count_and_no_allocation_per_step():
     values = {r.name: r.value for r in baseline.results}
     for what in counts.UNITS:
         assert values[f"counts.{what}.instructions"] > 0
-    for what in ("rules", "v1", "v2"):
+    for what in ("rules", "v1", "v2", "v3"):
         assert values[f"counts.{what}.allocations"] == 0
     assert msgspec.json.decode(BASELINE.read_bytes())["environment"].keys() == {"compiler"}
 
