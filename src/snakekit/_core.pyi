@@ -264,7 +264,7 @@ class Searcher:
         priors: order what is held equal. selective: late moves are searched less deep at first.
         exact_scores: every root move is searched in full.
         optimum: share of the limits that no iteration is to pass once the move has stood for
-        two more, four times as much right after a change; 1 uses all that can change the move.
+        two more, and up to four times as much until then; 1 uses all that can change the move.
         RuntimeError when busy.
         """
 class Scenario:
