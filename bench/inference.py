@@ -35,7 +35,7 @@ from snakekit.runtime.options import OptionError, add_options, load
 _ENVIRONMENTS = 16
 _WARM_UP = 3
 _LEAST_CALLS = 2
-_ALSO_SHIPPED = ("standard.int8.onnx", "duel.onnx")
+_ALSO_SHIPPED = ("duel.onnx", "compact.onnx", "compact.int8.onnx")
 """Beside the default model."""
 
 Observations = NDArray[np.uint8]

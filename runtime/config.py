@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from snakekit.runtime.backends.options import BackendOptions
+from snakekit.runtime.contract import DRAW_WORTH
 
 Mode = Literal["hybrid", "policy", "search", "equilibrium"]
 
@@ -47,7 +48,7 @@ class ServerConfig(BackendOptions, frozen=True, kw_only=True):
     draw_worth: Annotated[
         float,
         Meta(ge=0, le=1, description="worth of an equal part of a draw, for an equilibrium"),
-    ] = 1.0
+    ] = DRAW_WORTH
     iterations: Annotated[
         int, Meta(ge=1, le=100_000, description="of regret matching, for an equilibrium")
     ] = 256

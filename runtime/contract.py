@@ -22,6 +22,13 @@ class CardError(ValueError):
     """A model card that is missing, unreadable or from another version; the message says which."""
 
 
+DRAW_WORTH = 0.3
+"""Worth of an equal part of a draw, as nets are trained by default.
+
+At 1 duels are zero-sum, and who expects an even game takes a collision as gladly.
+"""
+
+
 class ModelCard(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Facts that a server needs before it trusts a model.
 

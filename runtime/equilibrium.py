@@ -16,7 +16,7 @@ import numpy as np
 
 from snakekit import core
 from snakekit.runtime.backends import Backend
-from snakekit.runtime.contract import ModelCard
+from snakekit.runtime.contract import DRAW_WORTH, ModelCard
 from snakekit.runtime.feed import Evaluation, Expected, Stage
 from snakekit.runtime.oracle import DoubleOracle, Floats, OracleRules, Rows, search_together
 from snakekit.runtime.plans import (
@@ -53,7 +53,7 @@ class Lookahead(NamedTuple):
     """Looks of the double oracle."""
     iterations: int = 256
     """Of regret matching."""
-    draw_worth: float = 1.0
+    draw_worth: float = DRAW_WORTH
     """Of an equal part of a draw; below 1 draws are avoided."""
 
 

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from snakekit import core
 from snakekit.runtime.backends import BackendError, load_backend
-from snakekit.runtime.contract import CardError, ModelCard
+from snakekit.runtime.contract import DRAW_WORTH, CardError, ModelCard
 from snakekit.runtime.decide import decide
 from snakekit.runtime.models import check_card, find_model
 from snakekit.trainer import checkpoint as store
@@ -63,7 +63,7 @@ class AgentSpec:
     kind: Kind
     model: str = ""
     temperature: float = 0.0
-    draw_worth: float = 1.0
+    draw_worth: float = DRAW_WORTH
     """Of equilibria: worth of an equal part of a draw."""
     nodes: int = 0
     """Positions of each search, 0 for no limit."""

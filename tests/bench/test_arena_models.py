@@ -51,7 +51,7 @@ def save(run: Path, step: int, net: str = "compact") -> Path:
 
 @pytest.mark.parametrize("kind", ["shipped", "checkpoint"])
 def test_a_move_does_not_depend_on_the_batch(kind: str, tmp_path: Path) -> None:
-    spec = "policy" if kind == "shipped" else f"policy:{save(tmp_path, 5)}"
+    spec = "policy:compact" if kind == "shipped" else f"policy:{save(tmp_path, 5)}"
     batcher = Batcher(open_source(parse_entrant(spec)))
     states = [State.new_game(11, 11, list("abcd"), seed) for seed in range(5)]
     asks = [(state, seat) for state in states for seat in range(4)]
@@ -128,12 +128,12 @@ def test_models_for_all_seats_play_by_equilibrium_and_by_policy(
         found.append((out / GAMES).read_text(encoding="utf-8").splitlines())
     assert len(found[0]) == len(found[1]) == 6
     capsys.readouterr()
-    assert main(["arena", "equilibrium:standard", "random", "--out", str(tmp_path / "x")]) == 2
+    assert main(["arena", "equilibrium:compact", "random", "--out", str(tmp_path / "x")]) == 2
     assert "answers for one seat, not for all" in capsys.readouterr().err
     with pytest.raises(PlayerError, match="expected plans:MODEL:none, :uniform or :local"):
         parse_entrant(f"plans:{model}:best")
     with pytest.raises(PlayerError, match="answers for one seat"):
-        parse_player("equilibrium:standard")
+        parse_player("equilibrium:compact")
 
 
 def test_figures_are_named_by_the_kind_of_players() -> None:

@@ -69,9 +69,7 @@ def test_tensorrt_that_runs_on_cuda_is_refused(fake):
 
 def test_a_refused_device_is_a_row_that_says_why(fake):
     fake("CPUExecutionProvider")
-    config = InferenceConfig(
-        model=("standard",), seconds=0.02, rounds=3, batch=(1, 2), threads=(1,)
-    )
+    config = InferenceConfig(model=("compact",), seconds=0.02, rounds=3, batch=(1, 2), threads=(1,))
     found = inference.measure(config)
     assert {r.params["backend"] for r in found.results} == {"cpu"}
     reasons = {m.what: m.why for m in found.missing}
@@ -175,14 +173,15 @@ def test_models_for_all_seats_see_whole_boards():
 
 def test_all_shipped_models_are_measured_and_absent_ones_named(monkeypatch, tmp_path):
     files, missing = inference.model_files([])
-    assert [f.name for f in files] == ["standard.onnx", "standard.int8.onnx", "duel.onnx"]
+    others = ["duel.onnx", "compact.onnx", "compact.int8.onnx"]
+    assert [f.name for f in files] == ["standard.onnx", *others]
     assert missing == []
     lone = tmp_path / "standard.onnx"
     lone.touch()
     monkeypatch.setattr(inference, "find_model", lambda name: lone)
     files, missing = inference.model_files([])
     assert files == [lone]
-    assert [m.what for m in missing] == ["standard.int8.onnx", "duel.onnx"]
+    assert [m.what for m in missing] == others
 
 
 def test_a_triton_server_is_not_taken_for_this_processor():

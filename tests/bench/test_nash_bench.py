@@ -24,5 +24,5 @@ def test_all_figures_with_random_weights(tmp_path: Path) -> None:
 
 
 def test_a_model_for_one_seat_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["bench", "nash", "--model", "standard", "--rounds", "0"]) == 2
+    assert main(["bench", "nash", "--model", "compact", "--rounds", "0"]) == 2
     assert "answers for one seat, not for all" in capsys.readouterr().err

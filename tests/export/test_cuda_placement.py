@@ -83,5 +83,5 @@ def test_a_node_without_a_kernel_is_refused(
     path = tmp_path / "slow.onnx"
     path.write_bytes(with_card(slow, saved.card))
     assert "backend cuda: CUDAExecutionProvider cannot run slow.onnx here" in opened(path)
-    int8 = opened(find_model("standard.int8"))
+    int8 = opened(find_model("compact.int8"))
     assert "an int8 file for CPUs runs on no GPU, take fp16" in int8

@@ -22,6 +22,7 @@ from snakekit.runtime.backends.random_play import RandomBackend
 from snakekit.runtime.config import ServerConfig
 from snakekit.runtime.contract import CardError, load_card
 from snakekit.runtime.metrics import Metrics
+from snakekit.runtime.models import find_model
 
 
 def test_the_card_is_that_in_the_file() -> None:
@@ -133,7 +134,7 @@ def test_a_library_that_is_missing_is_named(
         raise RuntimeError("nodes are assigned to the default CPU EP")
 
     monkeypatch.setattr("onnxruntime.InferenceSession", fail)
-    words = r"cannot run standard\.onnx here: Failed to load libcublas\.so\.13; expected a GPU"
+    words = r"cannot run compact\.onnx here: Failed to load libcublas\.so\.13; expected a GPU"
     with pytest.raises(BackendError, match=words):
         ort.open_model(shipped(), "cuda", card(), BackendOptions())
 
@@ -281,5 +282,5 @@ def test_the_card_is_that_of_the_model(first: str) -> None:
     pytest.importorskip("onnxruntime", reason="needs ONNX Runtime")
     pair = (first, "random" if first == "cpu" else "cpu")
     backend, found = load_backend("check", options=BackendOptions(check_backends=pair))
-    assert found == read_card(shipped())
+    assert found == read_card(find_model(None))
     backend.close()

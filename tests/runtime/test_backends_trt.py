@@ -222,7 +222,7 @@ def test_an_engine_is_built_once_and_again_when_stale(tmp_path: Path, machine: l
         backend, found = load_backend("tensorrt", model, options=options)
         assert backend.describe().actual == "tensorrt"
         assert backend.describe().device == "Fake GPU"
-        assert found.name == "standard"
+        assert found.name == "compact"
         backend.close()
         return len(machine)
 

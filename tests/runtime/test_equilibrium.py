@@ -84,7 +84,7 @@ def test_the_second_turn_sees_further_and_is_left_out_without_time():
     far = duel([(0, 0), (1, 0), (2, 0), (3, 0)], [(1, 3), (1, 4), (1, 5), (2, 5), (3, 5)])
     backend = Even()
     backend.pause = 0.02
-    solver = Equilibrium(backend, CARD, plies=2)
+    solver = Equilibrium(backend, CARD, Lookahead(plies=2, draw_worth=1.0))
     deep = solver.solve(far)
     assert deep.plies == 2
     assert deep.leaves == backend.rows > 9
@@ -96,7 +96,7 @@ def test_the_second_turn_sees_further_and_is_left_out_without_time():
 
 
 def test_the_bare_policy_is_that_of_the_own_slot():
-    solution = Equilibrium(Even(), CARD).bare(APART)
+    solution = Equilibrium(Even(), CARD, Lookahead(draw_worth=1.0)).bare(APART)
     assert solution.plies == 0
     assert np.argmax(solution.policy, 1).tolist() == [2, 2]
     assert solution.utility == pytest.approx([0.5, 0.5])
@@ -124,7 +124,7 @@ def test_moves_are_drawn_by_temperature(temperature):
 
 def test_one_living_snake_is_left_to_the_policy():
     alone = State(7, 7, [Snake("a", 90, CORNER)], settings=core.Settings(ruleset="solo"))
-    solution = Equilibrium(Even(), CARD, Lookahead(plans="local")).solve(alone)
+    solution = Equilibrium(Even(), CARD, Lookahead(plans="local", draw_worth=1.0)).solve(alone)
     assert (solution.stage.name, solution.plies) == ("policy", 0)
     assert np.argmax(solution.policy[0]) == 2
     assert solution.utility == pytest.approx([1.0])
@@ -234,7 +234,7 @@ async def test_the_server_plays_models_for_all_seats(
 ) -> None:
     backend = Even()
     use(monkeypatch, backend)
-    client = await make_client(mode=mode, budget_ms=60)
+    client = await make_client(mode=mode, budget_ms=60, draw_worth=1.0)
     before = backend.rows
     status, answer = await send(client, "/move", request_json)
     assert status == 200
@@ -251,7 +251,7 @@ async def test_the_watch_page_sees_what_is_expected_of_every_snake(
     make_client: Any, request_json: Any, monkeypatch: Any, mode: Any
 ) -> None:
     use(monkeypatch, Even())
-    client = await make_client(mode=mode, budget_ms=60)
+    client = await make_client(mode=mode, budget_ms=60, draw_worth=1.0)
     asked = parse(json.dumps(request_json).encode())
     answer = await client.engine.move(asked, time.perf_counter())
     seats = expected_by_snake(asked, answer)

@@ -267,7 +267,7 @@ def test_loading_a_model_does_not_hold_up_the_interpreter(tmp_path: Path) -> Non
     runtime = pytest.importorskip("onnxruntime", reason="needs ONNX Runtime")
     from snakekit.runtime.models import find_model
 
-    path = shutil.copy(find_model(None), tmp_path / "m.onnx")
+    path = shutil.copy(find_model("compact"), tmp_path / "m.onnx")
     runs = 0
     stop = threading.Event()
 

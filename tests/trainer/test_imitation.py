@@ -231,7 +231,7 @@ def test_bad_input_is_one_sentence(
 def test_the_shipped_configurations_are_valid() -> None:
     folder = Path(__file__).parents[2] / "configs"
     for path in (folder / "imitation.toml", folder / "imitation-fine.toml"):
-        assert load(ImitationConfig, None, toml=path, environ={}).name == "standard"
+        assert load(ImitationConfig, None, toml=path, environ={}).name == "compact"
 
 
 def test_options_that_contradict_are_refused() -> None:

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from snakekit.runtime.contract import DRAW_WORTH
 from snakekit.trainer.agents import parse_agent
 from snakekit.trainer.nash.planning import PlanRecipe
 from snakekit.trainer.scenario import PATTERN, parse_all
@@ -59,7 +60,7 @@ class NashConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             description="worth of an equal part of a draw; 1: duels are zero-sum, and snakes that "
             "know nothing yet run into each other"
         ),
-    ] = 0.3
+    ] = DRAW_WORTH
     trust: Annotated[
         Share, Meta(description="lambda: share of what followed in the value's target")
     ] = 0.85

@@ -1,6 +1,7 @@
 """How a run can begin: by imitating the search, or from a net for fewer snakes."""
 
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import msgspec
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 import torch
 
 from snakekit import core
+from snakekit.runtime.options import load
 from snakekit.trainer import checkpoint as store
 from snakekit.trainer.checkpoint import CheckpointError
 from snakekit.trainer.nash.config import NashConfig
@@ -137,3 +139,18 @@ def test_a_run_begins_with_lessons_and_repeats() -> None:
     assert found[0] == found[1]
     with pytest.raises(ValueError, match="imitate: expected 0"):
         NashConfig(against="random", imitate=1)
+
+
+@pytest.mark.parametrize(
+    ("file", "name", "slots"),
+    [
+        ("nash-duel", "nash-duel", 2),
+        ("nash-duel-small", "nash-duel-small", 2),
+        ("standard", "standard", 4),
+        ("standard-fine", "standard", 8),
+    ],
+)
+def test_the_shipped_configurations_are_valid(file: str, name: str, slots: int) -> None:
+    path = Path(__file__).parents[3] / "configs" / f"{file}.toml"
+    config = load(NashConfig, None, toml=path, environ={})
+    assert (config.name, config.slots) == (name, slots)
