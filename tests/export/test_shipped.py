@@ -19,7 +19,7 @@ from snakekit.trainer.scenario import parse
 
 MODELS = Path(__file__).parents[2] / "models"
 COMPACT = MODELS / "compact.onnx"
-SLOTS = {"standard": 4, "duel": 2}
+SLOTS = {"standard": 8, "duel": 2}
 """Models for all seats."""
 
 
