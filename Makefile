@@ -45,11 +45,12 @@ demo: $(VENV)/.serve
 test: $(VENV)/.test
 	$(BIN)/pytest
 
+SLOW ?= slow
 slow: $(VENV)/.test
 	@$(PIP) install --group fuzz || echo "atheris cannot be had here: the long fuzzing is skipped"
 	@$(PIP) install 'tensorrt-rtx>=1.7' 'cuda-bindings>=12.9' || echo "tensorrt-rtx cannot be had here: its builds are skipped"
 	@$(PIP) install --editable '.[distributed]' || echo "Ray cannot be had here: its tests are skipped"
-	$(BIN)/pytest -m "slow and not gpu"
+	$(BIN)/pytest -m "$(SLOW) and not gpu"
 
 check: $(VENV)/.check
 	$(BIN)/ruff check .

@@ -14,6 +14,7 @@ from snakekit.trainer.scenario import parse
 PRESET = Path(__file__).parents[2] / "configs" / "ppo-duel-small.toml"
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 def test_from_random_weights_it_learns_to_win_duels(tmp_path: Path) -> None:

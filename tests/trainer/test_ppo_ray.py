@@ -33,6 +33,7 @@ def on_ray(config: PpoConfig) -> Ppo:
     return Ppo(config, RayWorkers(config))
 
 
+@pytest.mark.long
 def test_a_killed_worker_is_replaced_and_training_goes_on(cluster: Any) -> None:
     straight, killed = on_ray(TWO), on_ray(TWO)
     expected = []
@@ -71,6 +72,7 @@ def test_one_actor_is_what_one_process_is(cluster: Any) -> None:
     assert local.last_gate == remote.last_gate
 
 
+@pytest.mark.long
 def test_two_learners_share_their_weights(cluster: Any, tmp_path: Path) -> None:
     config = tiny(learners=2, iterations=3)
     path = tmp_path / "config.toml"

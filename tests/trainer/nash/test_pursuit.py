@@ -82,6 +82,7 @@ def test_values_approach_the_equilibrium():
     assert after < 0.6 * untrained
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("trust", [0.0, 0.5])
@@ -91,6 +92,7 @@ def test_values_converge_within_two_hundredths(trust):
     assert np.quantile(errors, 0.9) < 0.05
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
 def test_values_converge_with_plans_on_a_tenth_of_the_states():
