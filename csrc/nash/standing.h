@@ -25,7 +25,7 @@ inline constexpr int kStandingDraw = -1000;  // as the search sees it
 // times the logit of winning.
 inline constexpr int kWeighedHope = 400;
 inline constexpr int kLearnedHope = 1200;
-inline constexpr int kMostJoints = 81;       // joint moves looked at: four seats with three each
+inline constexpr int kMostJoints = 81;  // joint moves looked at: four seats with three each
 
 // Hopes are 127 tanh(score / kWeighedHope or kLearnedHope), -127..127.
 struct Standing {
