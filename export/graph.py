@@ -2,13 +2,19 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
+import numpy as np
 import onnx
+from numpy.typing import NDArray
 from onnx import ModelProto, NodeProto, TensorProto
 
 from snakekit.runtime.contract import INPUT_NAME
 
+TURNED = ".T"
+"""Ending of the names of weights that stand in the graph turned."""
+POOLING = ("ReduceSum", "ReduceMean", "ReduceMax", "Einsum")
+"""Operators that take a board together."""
 SMALL_LAYER = 100_000
 """Weights of a linear layer that takes no time."""
 
@@ -35,11 +41,84 @@ def parameters(proto: ModelProto) -> int:
     return sum(math.prod(t.dims) for t in proto.graph.initializer)
 
 
+def name_weights(proto: ModelProto, weights: Mapping[str, NDArray[np.float32]]) -> None:
+    """Give the weights that the exporter has turned or reshaped their names back.
+
+    So that every weight can be found in the file, see `weight`. Turned ones are called `NAME.T`.
+    """
+    held = {t.name: t for t in proto.graph.initializer}
+    missing = {name: values for name, values in weights.items() if name not in held}
+    for tensor in [t for name, t in held.items() if name not in weights]:
+        values = onnx.numpy_helper.to_array(tensor)
+        for name, wanted in missing.items():
+            if wanted.size != values.size or wanted.size == 1:
+                continue
+            if np.array_equal(values.reshape(wanted.shape), wanted):
+                break
+            if wanted.ndim == 2 and np.array_equal(values.reshape(wanted.T.shape), wanted.T):
+                name += TURNED
+                break
+        else:
+            continue
+        del missing[name.removesuffix(TURNED)]
+        for node in proto.graph.node:
+            for at, used in enumerate(node.input):
+                if used == tensor.name:
+                    node.input[at] = name
+        tensor.name = name
+
+
+def weight(
+    held: Mapping[str, TensorProto], name: str, shape: tuple[int, ...]
+) -> NDArray[np.float32] | None:
+    """Return a weight of this shape from the constants of a graph, or None if it is not there."""
+    turned = name not in held
+    tensor = held.get(name + TURNED if turned else name)
+    if tensor is None or math.prod(tensor.dims) != math.prod(shape):
+        return None
+    values = onnx.numpy_helper.to_array(tensor)
+    return (values.reshape(shape[::-1]).T if turned else values.reshape(shape)).copy()
+
+
 def small_linear(proto: ModelProto) -> list[str]:
     """Return the names of the linear layers with fewer than `SMALL_LAYER` weights."""
     sizes = {t.name: math.prod(t.dims) for t in proto.graph.initializer}
     linear = (n for n in proto.graph.node if n.op_type == "Gemm")
     return [n.name for n in linear if sizes.get(n.input[1], 0) < SMALL_LAYER]
+
+
+def beside_the_trunk(proto: ModelProto) -> list[str]:
+    """Return the names of the nodes that follow no convolution, or that follow a pooling."""
+    after_conv: set[str] = set()
+    after_pool: set[str] = set()
+    names = []
+    for node in proto.graph.node:  # in the order of computation, as ONNX demands
+        if node.op_type == "Conv" or not after_conv.isdisjoint(node.input):
+            after_conv.update(node.output)
+        if node.op_type in POOLING or not after_pool.isdisjoint(node.input):
+            after_pool.update(node.output)
+        if node.output[0] not in after_conv or node.output[0] in after_pool:
+            names.append(node.name)
+    return names
+
+
+def measure_floats(proto: ModelProto) -> None:
+    """Have sizes read from the observation as float, where the exporter reads them from the bytes.
+
+    GPUs need not have kernels for bytes other than conversions, see `takes_bytes`.
+    """
+    nodes = proto.graph.node
+    cast = next((n for n in nodes if n.op_type == "Cast" and INPUT_NAME in n.input), None)
+    if cast is None:
+        return
+    for node in nodes:
+        if node.op_type == "Shape" and INPUT_NAME in node.input:
+            node.input[0] = cast.output[0]
+    # It reads an input alone, so it may stand first, which nodes that now read it need.
+    first = NodeProto()
+    first.CopyFrom(cast)
+    nodes.remove(cast)
+    nodes.insert(0, first)
 
 
 def takes_bytes(proto: ModelProto) -> Iterator[NodeProto]:

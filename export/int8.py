@@ -12,7 +12,8 @@ import onnx
 from numpy.typing import NDArray
 from onnx import ModelProto
 
-from snakekit.export.graph import small_linear
+from snakekit.export.graph import beside_the_trunk, small_linear
+from snakekit.export.onnxfile import ModelFileError
 from snakekit.export.samples import Sample
 from snakekit.runtime.contract import INPUT_NAME
 
@@ -40,10 +41,11 @@ def kept_in_float(proto: ModelProto) -> list[str]:
     """Return the names of the nodes that quantization leaves alone.
 
     The first convolution, because one range for all planes of the observation is too coarse for
-    those of small values; and small linear layers, which decide the answer and take no time.
+    those of small values; what stands before it, and from the pooling on; and small linear layers,
+    which decide the answer and take no time.
     """
     convs = [n.name for n in proto.graph.node if n.op_type == "Conv"]
-    return convs[:1] + small_linear(proto)
+    return convs[:1] + beside_the_trunk(proto) + small_linear(proto)
 
 
 def quantize(
@@ -64,7 +66,16 @@ def quantize(
             products of full range saturates at 16 bits.
         symmetric: signed activations with zero in the middle and biases in float, as TensorRT
             asks; the CPU runs that at half the speed.
+
+    Raises:
+        ModelFileError: nothing in it would be quantized.
     """
+    kept = kept_in_float(proto)
+    if all(n.name in kept for n in proto.graph.node if n.op_type in MULTIPLYING):
+        raise ModelFileError(
+            "int8: the net has neither a second convolution nor a large linear layer to quantize; "
+            "expected --precision fp32 or fp16"
+        )
     # Imported here because it takes a second and only this precision needs it.
     from onnxruntime.quantization import (
         CalibrationDataReader,
@@ -100,7 +111,7 @@ def quantize(
             weight_type=QuantType.QInt8,
             per_channel=True,
             op_types_to_quantize=list(MULTIPLYING if symmetric else QUANTIZED),
-            nodes_to_exclude=kept_in_float(proto),
+            nodes_to_exclude=kept,
             reduce_range=reduce_range,
             calibrate_method=CalibrationMethod.MinMax,
             extra_options=extra if symmetric else {},

@@ -4,8 +4,7 @@ The games are played by a shallow search with some random safe moves, so that th
 what real games reach. Everything is a pure function of the seed.
 """
 
-import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +18,9 @@ from snakekit.trainer.scenario import Scenario
 GAMES = 16
 RANDOM_SHARE = 0.15
 MOST_SETS = 6
+
+Seen = tuple[NDArray[np.uint8], NDArray[np.bool_]]
+"""Observations and safe moves."""
 
 
 def scenarios_of(card: ModelCard) -> list[Scenario]:
@@ -36,6 +38,33 @@ def scenarios_of(card: ModelCard) -> list[Scenario]:
 
 def collect(encoder: int, scenario: Scenario, count: int, seed: int) -> Sample:
     """Play games of `scenario` until `count` observations are there; every third turn is kept."""
+
+    def look(games: core.VectorEnv, rows: NDArray[np.int32]) -> Seen:
+        return games.encode(encoder, rows), games.masks[rows[:, 0], rows[:, 1]]
+
+    return _collect(look, scenario, count, seed)
+
+
+def collect_boards(slots: int, scenario: Scenario, count: int, seed: int) -> Sample:
+    """The same for models that answer for all seats: each board once."""
+
+    def look(games: core.VectorEnv, rows: NDArray[np.int32]) -> Seen:
+        boards = core.encode_all([games.state(g) for g in range(GAMES)], slots=slots)
+        # A slot is the place of a seat among those that live.
+        slot = (games.alive.cumsum(1) - 1)[rows[:, 0], rows[:, 1]]
+        allowed = np.zeros((GAMES, slots, len(core.MOVES)), np.bool_)
+        allowed[rows[:, 0], slot] = games.masks[rows[:, 0], rows[:, 1]]
+        return boards, allowed
+
+    return _collect(look, scenario, count, seed)
+
+
+def _collect(
+    look: Callable[[core.VectorEnv, NDArray[np.int32]], Seen],
+    scenario: Scenario,
+    count: int,
+    seed: int,
+) -> Sample:
     generator = np.random.default_rng([seed, 4])
     games = scenario.games(GAMES, seed)
     obs: list[NDArray[np.uint8]] = []
@@ -43,36 +72,18 @@ def collect(encoder: int, scenario: Scenario, count: int, seed: int) -> Sample:
     turn = 0
     while sum(map(len, allowed)) < count:
         rows = np.argwhere(games.alive).astype(np.int32)
-        at = rows[:, 0], rows[:, 1]
-        free = games.masks[at]
         if turn % 3 == 0:
-            obs.append(games.encode(encoder, rows))
-            allowed.append(free)
+            seen = look(games, rows)
+            obs.append(seen[0])
+            allowed.append(seen[1])
+        free = games.masks[rows[:, 0], rows[:, 1]]
         chosen = games.search(rows, max_depth=1).argmax(1)
         noisy = generator.random(len(rows)) < RANDOM_SHARE
         moves = np.zeros((GAMES, scenario.snakes), np.int8)
-        moves[at] = np.where(noisy, random_allowed(free, generator), chosen)
+        moves[rows[:, 0], rows[:, 1]] = np.where(noisy, random_allowed(free, generator), chosen)
         games.step(moves)
         turn += 1
     order = generator.permutation(sum(map(len, allowed)))[:count]
-    return Sample(str(scenario), np.concatenate(obs)[order], np.concatenate(allowed)[order])
-
-
-def collect_boards(slots: int, scenario: Scenario, count: int, seed: int) -> Sample:
-    """The same for models that answer for all seats: each board once."""
-    generator = np.random.default_rng([seed, 4])
-    games = scenario.games(GAMES, seed)
-    obs: list[NDArray[np.uint8]] = []
-    allowed: list[NDArray[np.bool_]] = []
-    for turn in itertools.count():
-        if turn % 3 == 0:
-            obs.append(core.encode_all([games.state(g) for g in range(GAMES)], slots=slots))
-            allowed.append(games.masks[np.arange(GAMES), games.alive.argmax(1)])
-        if len(obs) * GAMES >= count:
-            break
-        noisy = random_allowed(games.masks, generator)
-        games.step(noisy.astype(np.int8))
-    order = generator.permutation(len(obs) * GAMES)[:count]
     return Sample(str(scenario), np.concatenate(obs)[order], np.concatenate(allowed)[order])
 
 

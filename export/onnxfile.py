@@ -22,7 +22,8 @@ from snakekit.runtime.contract import (
     ModelCard,
     dump_card,
 )
-from snakekit.trainer.checkpoint import Checkpoint, hash_weights
+from snakekit.runtime.models import check_card
+from snakekit.trainer.checkpoint import Checkpoint, hash_weights, weights_of
 from snakekit.trainer.model import Net, build
 
 OPSET = 18
@@ -68,6 +69,8 @@ def to_onnx(model: Net, card: ModelCard) -> ModelProto:
     assert program is not None
     proto: ModelProto = program.model_proto
     _forget_sources(proto)
+    graph.name_weights(proto, weights_of(model))
+    graph.measure_floats(proto)
     return proto
 
 
@@ -91,30 +94,46 @@ def with_card(proto: ModelProto, card: ModelCard) -> bytes:
 
 
 def check(proto: ModelProto, card: ModelCard) -> None:
-    """Check the graph with ONNX's own checker and shape inference, then the contract.
+    """Check an exported graph: `check_contract`, and that every node runs on GPUs.
 
     Raises:
         ModelFileError: a graph, input or output that is not as it should be.
     """
-    try:
-        onnx.checker.check_model(proto, full_check=True)
-        onnx.shape_inference.infer_shapes(proto, check_type=True, strict_mode=True)
-    except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:
-        raise ModelFileError(f"the exported graph is invalid: {error}") from None
-    inputs, outputs = proto.graph.input, proto.graph.output
-    if [i.name for i in inputs] != [INPUT_NAME] or [o.name for o in outputs] != [*OUTPUT_NAMES]:
-        raise ModelFileError("the exported graph has other inputs or outputs than the contract")
-    if inputs[0].type.tensor_type.elem_type != TensorProto.UINT8:
-        raise ModelFileError("the exported graph's input is not uint8")
-    expected = ("?", card.planes, *(card.view or ("?", "?")))
-    found = graph.shape_of(inputs[0])
-    if found != expected:
-        raise ModelFileError(f"the graph's input is {found}, expected {expected}")
+    check_contract(proto, card, origin="the exported graph")
     for node in graph.takes_bytes(proto):
         raise ModelFileError(
             f"node {node.name} ({node.op_type}) reads the uint8 input, which no GPU does; expected "
             "the net to convert its observation to float first"
         )
+
+
+def check_contract(proto: ModelProto, card: ModelCard, *, origin: str) -> None:
+    """Check a graph with ONNX's own checker and shape inference, then inputs and outputs.
+
+    Raises:
+        ModelFileError: names `origin` and what was expected.
+    """
+    values = {v.name: graph.signature(v) for v in (*proto.graph.input, *proto.graph.output)}
+    rows, cols = card.view or ("?", "?")
+    slots = f"{card.slots}, " if card.slots else ""
+    policy, value = OUTPUT_NAMES
+    expected = {
+        INPUT_NAME: f"{INPUT_NAME}: uint8[?, {card.planes}, {rows}, {cols}]",
+        policy: f"{policy}: float[?, {slots}4]",
+        value: f"{value}: float[?, {card.slots + 1}]",
+    }
+    if values != expected or len(proto.graph.input) != 1:
+        raise ModelFileError(
+            f"{origin}: takes and gives {'; '.join(values.values()) or 'nothing'}, but its card "
+            f"asks for {'; '.join(expected.values())}"
+        )
+    try:
+        onnx.checker.check_model(proto, full_check=True)
+        onnx.shape_inference.infer_shapes(proto, check_type=True, strict_mode=True)
+    except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:
+        raise ModelFileError(f"{origin}: the graph is invalid: {error}") from None
+    except UnicodeDecodeError:  # the reason quotes a name that is no text
+        raise ModelFileError(f"{origin}: the graph is invalid: a name in it is damaged") from None
 
 
 class Description(msgspec.Struct, frozen=True):
@@ -165,6 +184,7 @@ def read_model(path: Path) -> tuple[bytes, ModelProto, ModelCard]:
     try:
         blob = path.read_bytes()
         card = card_of(blob, origin=path.name)
+        check_card(card, origin=path.name)
         proto = onnx.load_from_string(blob)
     except OSError as error:
         raise ModelFileError(f"{path}: cannot be read: {error.strerror}") from None
@@ -172,6 +192,9 @@ def read_model(path: Path) -> tuple[bytes, ModelProto, ModelCard]:
         raise ModelFileError(str(error)) from None
     except DecodeError:
         raise ModelFileError(f"{path.name}: damaged; expected a whole ONNX file") from None
+    if any(t.data_location == TensorProto.EXTERNAL for t in proto.graph.initializer):
+        raise ModelFileError(f"{path.name}: weights lie outside of it; expected one whole file")
+    check_contract(proto, card, origin=path.name)
     for tensor in proto.graph.initializer:
         if tensor.data_type in (TensorProto.FLOAT, TensorProto.FLOAT16):
             require_finite(tensor.name, onnx.numpy_helper.to_array(tensor), path.name)
@@ -203,11 +226,20 @@ def checkpoint_of(path: Path) -> Checkpoint:
             f"{path.name}: is {card.precision}; expected a checkpoint or an fp32 file"
         )
     try:
-        names = build(card.net, card.net_options).state_dict()
-    except (ValueError, TypeError) as error:
+        with torch.device("meta"):  # names and shapes, whatever size the card says
+            wanted = build(card.net, card.net_options).state_dict()
+    except (ValueError, TypeError, RuntimeError) as error:
         raise ModelFileError(f"{path.name}: {error}") from None
     held = {t.name: t for t in proto.graph.initializer}
-    weights = {n: onnx.numpy_helper.to_array(held[n]).copy() for n in names if n in held}
+    weights = {}
+    for name, like in wanted.items():
+        values = graph.weight(held, name, tuple(like.shape))
+        if values is None:
+            raise ModelFileError(
+                f"{path.name}: its weights are not those that its card names; expected {name} of "
+                f"shape {tuple(like.shape)}"
+            )
+        weights[name] = values
     if hash_weights(weights) != card.weights_sha256:
         raise ModelFileError(f"{path.name}: its weights are not those that its card names")
     return Checkpoint(card=msgspec.structs.replace(card, opset=None, parity={}), weights=weights)

@@ -5,7 +5,8 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-Name = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+from snakekit.runtime.contract import Name
+
 Capability = Annotated[str, Meta(pattern=r"^\d+\.\d$")]
 Share = Annotated[float, Meta(ge=0, le=1)]
 

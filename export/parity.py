@@ -1,11 +1,12 @@
 """Gates: does an exported model still answer as the net it came from?"""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from snakekit.export.samples import Answers, Run, Truth, in_batches
+from snakekit.export.samples import Answers, Run, Sample, Truth, in_batches
 
 LARGEST = 256
 """Largest batch where none is given."""
@@ -15,6 +16,11 @@ TOLERANCE = 1e-4
 """Largest difference of fp32, and of any precision between places in a batch."""
 AGREEMENT = {"fp16": 0.995, "int8": 0.98}
 """Share of positions in which the best safe move has to be the same."""
+OFF = {"fp16": 0.002, "int8": 0.02}
+"""Largest mean error of the chances of a model for all seats.
+
+Equilibria are made of them: one of payoffs off by at most e can be exploited for at most 2e.
+"""
 
 _PLACES = 33
 _FEW = 8
@@ -134,22 +140,27 @@ def close_gate(
     more; the best safe move must be the same in at least the share `agreement` of them, and so must
     the model's own best moves between the largest and the other batch sizes. Answers must be finite
     and, within one batch, differ by less than `tolerance` wherever a position stands. The mean
-    divergence of the policies (nats) and the error of the value are reported. Of a model for all
-    seats the first one's moves count.
+    divergence of the policies (nats) and the error of the value are reported.
+
+    Of a model for all seats the moves of each one count, and the value is the chances of the
+    outcomes, whose error (total variation, which bounds that of every seat's expected result) must
+    on average be at most `OFF`.
     """
     expected = _joined(truth.answers)
-    allowed = np.concatenate([s.allowed for s in truth.samples])
+    allowed = _rows(np.concatenate([s.allowed for s in truth.samples]))
     parts = tuple(in_batches(run, s.obs, most) for s in truth.samples)
     found = _joined(parts)
-    counted = _counted(expected[0], allowed)
-    same = _best(expected[0], allowed) == _best(found[0], allowed)
+    wanted, given = _rows(expected[0]), _rows(found[0])
+    counted = _counted(wanted, allowed)
+    same = _best(wanted, allowed) == _best(given, allowed)
     small = [
-        _same_in_small_batches(run, sample.obs, sample.allowed, answers[0], most)
+        _same_in_small_batches(run, sample, answers[0], most)
         for sample, answers in zip(truth.samples, parts, strict=True)
     ]
     place = max(_place_gap(run, s.obs, most) for s in truth.samples)
-    kl = _divergence(_first(expected[0]), _first(found[0]))
-    value_gap = np.abs(expected[1] - found[1])
+    seated = allowed.any(1)
+    kl = _divergence(wanted[seated], given[seated])
+    value_gap = _value_gap(expected[1], found[1])
     figures = {
         "observations": float(truth.positions),
         "compared": float(counted.sum()),
@@ -168,12 +179,24 @@ def close_gate(
         f"the best safe move agrees in at least {agreement:.1%} of the positions compared, "
         f"and no answer depends on its place in the batch by {tolerance:g}"
     )
-    return Gate(precision, figures, finite and least >= agreement and place < tolerance, rule)
+    passed = finite and least >= agreement and place < tolerance
+    if expected[1].ndim == 2:
+        rule += f", and chances are off by at most {OFF[precision]:g} on average"
+        passed = passed and figures["value_mean_abs"] <= OFF[precision]
+    return Gate(precision, figures, passed, rule)
 
 
-def _first(policy: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return the logits `[N, 4]` of the first seat."""
-    return policy if policy.ndim == 2 else policy[:, 0]
+def _rows(seats: NDArray[Any]) -> NDArray[Any]:
+    """Return policies or safe moves of all seats as rows `[N, 4]`."""
+    return seats.reshape(-1, seats.shape[-1])
+
+
+def _value_gap(expected: NDArray[np.float32], found: NDArray[np.float32]) -> NDArray[np.float64]:
+    if expected.ndim == 1:
+        return np.asarray(np.abs(expected - found), np.float64)
+    # Empty slots have logits that the softmax makes nothing of.
+    a, b = np.exp(_log_softmax(expected)), np.exp(_log_softmax(found))
+    return np.asarray(np.abs(a - b).sum(1) / 2)
 
 
 def _joined(answers: tuple[Answers, ...]) -> Answers:
@@ -185,37 +208,34 @@ def _share(same: NDArray[np.bool_]) -> float:
 
 
 def _counted(policy: NDArray[np.float32], allowed: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    ranked = np.sort(np.where(allowed, _first(policy), -np.inf), 1)
+    ranked = np.sort(np.where(allowed, policy, -np.inf), 1)
     with np.errstate(invalid="ignore"):
         return np.asarray((allowed.sum(1) >= 2) & (ranked[:, 3] - ranked[:, 2] >= TIE))
 
 
 def _best(policy: NDArray[np.float32], allowed: NDArray[np.bool_]) -> NDArray[np.intp]:
-    return np.asarray(np.where(allowed, _first(policy), -np.inf).argmax(1))
+    return np.asarray(np.where(allowed, policy, -np.inf).argmax(1))
 
 
 def _same_in_small_batches(
-    run: Run,
-    obs: NDArray[np.uint8],
-    allowed: NDArray[np.bool_],
-    policy: NDArray[np.float32],
-    most: int,
+    run: Run, sample: Sample, policy: NDArray[np.float32], most: int
 ) -> NDArray[np.bool_]:
     """Return, at each smaller batch, whether the best safe moves are those of `policy`."""
     parts = []
-    few = min(_FEW * batch_sizes(most)[-2], len(obs)) if most > 1 else len(obs)
-    counted = _counted(policy[:few], allowed[:few])
-    wanted = _best(policy[:few], allowed[:few])
+    few = min(_FEW * batch_sizes(most)[-2], len(sample.obs)) if most > 1 else len(sample.obs)
+    allowed, own = _rows(sample.allowed[:few]), _rows(policy[:few])
+    counted, wanted = _counted(own, allowed), _best(own, allowed)
     for batch in batch_sizes(most)[:-1] or (1,):
-        found = in_batches(run, obs[:few], batch)[0]
-        parts.append((wanted == _best(found, allowed[:few]))[counted])
+        found = _rows(in_batches(run, sample.obs[:few], batch)[0])
+        parts.append((wanted == _best(found, allowed))[counted])
     return np.concatenate(parts)
 
 
 def _divergence(policy: NDArray[np.float32], other: NDArray[np.float32]) -> NDArray[np.float64]:
-    def log_softmax(x: NDArray[np.float32]) -> NDArray[np.float64]:
-        shifted = x.astype(np.float64) - x.max(1, keepdims=True)
-        return np.asarray(shifted - np.log(np.exp(shifted).sum(1, keepdims=True)))
-
-    a, b = log_softmax(policy), log_softmax(other)
+    a, b = _log_softmax(policy), _log_softmax(other)
     return np.asarray((np.exp(a) * (a - b)).sum(1))
+
+
+def _log_softmax(x: NDArray[np.float32]) -> NDArray[np.float64]:
+    shifted = x.astype(np.float64) - x.max(1, keepdims=True)
+    return np.asarray(shifted - np.log(np.exp(shifted).sum(1, keepdims=True)))

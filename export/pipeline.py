@@ -30,7 +30,7 @@ from snakekit.runtime.models import check_card
 from snakekit.trainer import checkpoint as store
 from snakekit.trainer.checkpoint import Checkpoint
 from snakekit.trainer.generate import infer
-from snakekit.trainer.model import build, count_parameters, kind_of, plane_scale
+from snakekit.trainer.model import Net, build, count_parameters, kind_of, plane_scale
 from snakekit.trainer.nash.learner import answer_all
 from snakekit.trainer.run import source_commit
 
@@ -130,9 +130,7 @@ def export(
     torch.set_num_threads(1)
     model = store.restore_model(saved, origin=origin).eval()
     step("playing games")
-    samples = collect_all(card, config.observations, config.seed)
-    ask = answer_all if card.slots else infer
-    truth = answer(lambda obs: ask(model, obs), list(samples), TRUTH_BATCH)
+    truth = _truth(model, card, config)
     step("exporting the graph")
     proto = to_onnx(model, card)
     check(proto, card)
@@ -145,20 +143,11 @@ def export(
         run = Session(with_card(proto, card))
         gates.append(_gate(config.precision, truth, run, config))
     card = msgspec.structs.replace(card, parity=gates[-1].figures)
-    made = {f"{stem_of(card, symmetric=symmetric)}.onnx": with_card(proto, card)}
-    status = "run on this CPU"
-    if config.target == "triton":
-        from snakekit.export.triton import repository
-
-        made = repository(stem_of(card), with_card(proto, card), card, config.batch)
-    else:
-        stem = stem_of(card, symmetric=symmetric)
-        text = msgspec.json.format(dump_card(card), indent=2)
-        made[f"{stem}.json"] = text.encode() + b"\n"
-        made[card.name + SUFFIX] = pack(truth, card.weights_sha256)
+    stem, blob = stem_of(card, symmetric=symmetric), with_card(proto, card)
+    made, status = _files(stem, blob, card, truth, config), "run on this CPU"
     if config.target.startswith("tensorrt"):
         step("building the engine")
-        files, gate, status = _engine(made[f"{stem}.onnx"], truth, card, config, out, step)
+        files, gate, status = _engine(blob, truth, card, config, out, step)
         made |= files
         gates += [gate] if gate is not None else []
     step("writing")
@@ -171,12 +160,16 @@ def _accepted(saved: Checkpoint, config: ExportConfig, origin: str) -> ModelCard
         check_card(saved.card, origin=origin)
     except CardError as error:
         raise ModelFileError(str(error)) from None
-    if saved.card.slots and config.precision == "int8":
-        # Its gate compares moves, while an equilibrium is made of values.
-        raise ModelFileError(f"{origin}: answers for all seats; expected fp32 or fp16, found int8")
     for name, values in saved.weights.items():
         require_finite(name, values, origin)
     return msgspec.structs.replace(saved.card, opset=OPSET, name=config.name or saved.card.name)
+
+
+def _truth(model: Net, card: ModelCard, config: ExportConfig) -> Truth:
+    """Return positions of played games with the net's own answers."""
+    samples = collect_all(card, config.observations, config.seed)
+    ask = answer_all if card.slots else infer
+    return answer(lambda obs: ask(model, obs), list(samples), TRUTH_BATCH)
 
 
 def _float_gate(blob: bytes, truth: Truth, card: ModelCard, config: ExportConfig) -> Gate:
@@ -225,6 +218,22 @@ def _reduced(
         card = msgspec.structs.replace(card, precision="int8", calibration=words)
     check(proto, card)
     return proto, card
+
+
+def _files(
+    stem: str, onnx: bytes, card: ModelCard, truth: Truth, config: ExportConfig
+) -> dict[str, bytes]:
+    """Return the files of a model that has passed its gates, by their paths in the folder."""
+    if config.target == "triton":
+        from snakekit.export.triton import repository
+
+        return repository(stem, onnx, card, config.batch)
+    text = msgspec.json.format(dump_card(card), indent=2)
+    return {
+        f"{stem}.onnx": onnx,
+        f"{stem}.json": text.encode() + b"\n",
+        card.name + SUFFIX: pack(truth, card.weights_sha256),
+    }
 
 
 def _engine(

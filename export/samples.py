@@ -35,7 +35,7 @@ class Sample:
     obs: NDArray[np.uint8]
     """`[N, planes, rows, cols]`."""
     allowed: NDArray[np.bool_]
-    """Safe moves `[N, 4]`; of the first slot where a model answers for all."""
+    """Safe moves `[N, 4]`; `[N, slots, 4]` where a model answers for all, none in empty slots."""
 
 
 @dataclass(frozen=True)
@@ -119,10 +119,10 @@ def _truth(arrays: dict[str, NDArray[Any]]) -> Truth:
         obs, allowed = arrays[f"obs{index}"], arrays[f"allowed{index}"]
         policy, value = arrays[f"policy{index}"], arrays[f"value{index}"]
         count = len(obs)
-        single = (policy.shape, value.shape) == ((count, 4), (count,))
-        every = policy.ndim == 3 and value.shape == (count, policy.shape[1] + 1)
-        fits = (single or every) and policy.shape[::2] in ((count,), (count, 4))
-        if not fits or allowed.shape != (count, 4) or obs.ndim != 4 or count == 0:
+        slots = policy.shape[1] if policy.ndim == 3 else 0
+        shapes = ((count, slots, 4), (count, slots + 1)) if slots else ((count, 4), (count,))
+        fits = (policy.shape, value.shape) == shapes and allowed.shape == policy.shape
+        if not fits or obs.ndim != 4 or count == 0:
             raise ValueError("shapes")
         if obs.dtype != np.uint8 or allowed.dtype != np.bool_:
             raise ValueError("types")

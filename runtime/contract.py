@@ -4,7 +4,7 @@ The same JSON stands in a checkpoint's `state.json`, in the safetensors metadata
 `metadata_props` of an ONNX file, under the key `CARD_KEY`.
 """
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
@@ -16,6 +16,14 @@ INPUT_NAME = "obs"
 OUTPUT_NAMES = ("policy", "value")
 ALL_SEATS = 3
 """Observation version that shows all seats; its nets answer for all of them at once."""
+
+
+Name = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+"""Of a model; files are called by it."""
+Precision = Literal["fp32", "fp16", "int8", "none"]
+"""Numbers that a model computes with; the random backend has none."""
+Side = Annotated[int, Meta(ge=3, le=25)]
+"""Of a board, as far as the rules go."""
 
 
 class CardError(ValueError):
@@ -40,7 +48,7 @@ class ModelCard(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     """
 
     schema: int = SCHEMA
-    name: str
+    name: Name
     """Human name, for instance `standard`."""
     net: str
     """Architecture key in `trainer/model.py`: `article`, `compact` or `all-seat`."""
@@ -51,10 +59,10 @@ class ModelCard(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     planes: Annotated[int, Meta(ge=1)]
     view: tuple[int, int] | None
     """Rows and columns of the observation, or None when they are the board's."""
-    boards: list[tuple[int, int]]
+    boards: Annotated[list[tuple[Side, Side]], Meta(min_length=1)]
     """Width and height of the boards trained on."""
-    rulesets: list[str]
-    snakes: list[int]
+    rulesets: Annotated[list[str], Meta(min_length=1)]
+    snakes: Annotated[list[Annotated[int, Meta(ge=1)]], Meta(min_length=1)]
     """Numbers of snakes trained on."""
     move_order: tuple[str, str, str, str] = MOVE_ORDER
     method: str
@@ -62,12 +70,12 @@ class ModelCard(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     step: Annotated[int, Meta(ge=0)]
     """Training steps (parameter updates) done."""
     parameters: Annotated[int, Meta(ge=0)]
-    weights_sha256: str
+    weights_sha256: Annotated[str, Meta(pattern=r"^([0-9a-f]{64})?$")]
     """Hash over the named float32 weights, see `trainer/checkpoint.py`."""
     source_commit: str
     """Commit of the code that trained it, or `unknown`."""
     opset: int | None = None
-    precision: str = "fp32"
+    precision: Precision = "fp32"
     calibration: str | None = None
     parity: dict[str, float] = {}
     """Figures of the export's parity gate."""

@@ -108,7 +108,7 @@ def _open(kind: str, model: Path | None, options: BackendOptions) -> tuple[Backe
         name = model.name if model is not None else None
         backend, card = open_remote(name, options)
         return backend, card, f"Triton's model {card.name}"
-    from snakekit.runtime.models import find_model
+    from snakekit.runtime.models import check_card, find_model
 
     path = find_model(model)
     if kind in NATIVE:
@@ -120,6 +120,7 @@ def _open(kind: str, model: Path | None, options: BackendOptions) -> tuple[Backe
     from snakekit.runtime.backends.ort import open_model
 
     card = read_card(path)
+    check_card(card, origin=path.name)
     return open_model(path, kind, card, options), card, path.name
 
 

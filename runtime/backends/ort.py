@@ -35,8 +35,19 @@ class OrtBackend:
         self.pads = info.requested != "cpu"
 
     def infer(self, batch: NDArray[np.uint8]) -> Outputs:
-        """See `Backend`."""
-        policy, value = self._session.run(list(OUTPUT_NAMES), {INPUT_NAME: batch})
+        """See `Backend`.
+
+        Raises:
+            BackendError: the runtime cannot run this size of batch or board.
+        """
+        try:
+            policy, value = self._session.run(list(OUTPUT_NAMES), {INPUT_NAME: batch})
+        except Exception as error:  # the library has no base class for its own
+            reason = re.sub(r"\s+", " ", str(error))[:200]
+            size = "x".join(map(str, batch.shape))
+            raise BackendError(
+                f"backend {self._info.requested}: the model does not run on {size}: {reason}"
+            ) from None
         return policy, value[:, 0] if value.shape[1] == 1 else value
 
     def describe(self) -> BackendInfo:

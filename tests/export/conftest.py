@@ -1,6 +1,7 @@
 import argparse
 from collections.abc import Callable
 
+import numpy as np
 import onnx
 import pytest
 import torch
@@ -51,6 +52,22 @@ def saved() -> Checkpoint:
         source_commit="unknown",
     )
     return Checkpoint(card=finish_card(card, weights, 5), weights=weights)
+
+
+@pytest.fixture(scope="session")
+def every() -> Callable[..., Checkpoint]:
+    """Make a net for all seats with these options, no two of whose weights are alike any more."""
+
+    def make(**options: int) -> Checkpoint:
+        saved = pipeline.untrained("all-seat", 0, options)
+        weights = dict(saved.weights)
+        for seed, (name, values) in enumerate(saved.weights.items()):
+            if values.ndim == 1 or not values.any():
+                noise = np.random.default_rng(seed).normal(scale=0.2, size=values.shape)
+                weights[name] = values + noise.astype(np.float32)
+        return Checkpoint(card=finish_card(saved.card, weights, 5), weights=weights)
+
+    return make
 
 
 @pytest.fixture(scope="session")

@@ -10,10 +10,11 @@ import onnx
 import pytest
 
 from snakekit.export import pipeline
-from snakekit.export.onnxfile import ModelFileError, with_card
+from snakekit.export.onnxfile import ModelFileError, describe, with_card
 from snakekit.export.options import ExportConfig
 from snakekit.runtime.contract import CARD_KEY, dump_card
 from snakekit.runtime.files import write_whole
+from snakekit.runtime.models import find_model
 from snakekit.trainer import checkpoint as store
 from snakekit.trainer.checkpoint import Checkpoint
 
@@ -136,6 +137,111 @@ def test_files(
     # NaN cannot be seen without the onnx package, but it can be heard; see test_parity.
     if kind != "nan":
         refused(words, "--verify", path)
+
+
+def changed(proto: onnx.ModelProto, kind: str) -> onnx.ModelProto:
+    """Return a graph that is not the one that its card describes."""
+    graph = onnx.ModelProto()
+    graph.CopyFrom(proto)
+    tensor = next(t for t in graph.graph.initializer if t.name == "stem.weight")
+    if kind == "planes":
+        graph.graph.input[0].type.tensor_type.shape.dim[1].dim_value = 17
+    elif kind == "rows":
+        graph.graph.input[0].type.tensor_type.shape.dim[2].dim_value = 9
+    elif kind == "inputs":
+        del graph.graph.input[:]
+    elif kind == "operator":
+        graph.graph.node[5].op_type = "Frobnicate"
+    elif kind == "short":
+        tensor.raw_data = tensor.raw_data[:-1]
+    elif kind == "outside":
+        tensor.ClearField("raw_data")
+        tensor.data_location = onnx.TensorProto.EXTERNAL
+        tensor.external_data.add(key="location", value="/etc/hostname")
+    return graph
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        ("planes", "obs: uint8[?, 17, ?, ?]; policy"),
+        ("rows", "but its card asks for obs: uint8[?, 22, ?, ?]; policy: float[?, 4]; value"),
+        ("inputs", "takes and gives policy: float[?, 4]"),
+        ("operator", "bad.onnx: the graph is invalid: No Op registered for Frobnicate"),
+        ("short", "bad.onnx: the graph is invalid"),
+        ("outside", "weights lie outside of it; expected one whole file"),
+    ],
+)
+def test_graphs_that_are_not_what_their_card_says(
+    refused: Callable[..., None],
+    saved: Checkpoint,
+    proto: onnx.ModelProto,
+    tmp_path: Path,
+    kind: str,
+    words: str,
+) -> None:
+    path = tmp_path / "bad.onnx"
+    path.write_bytes(with_card(changed(proto, kind), saved.card))
+    refused(words, "--show", path)
+    refused(words, path, "--out", tmp_path / "o")
+    refused("bad.onnx: ", "--verify", path)
+
+
+def test_damage_is_always_one_sentence(tmp_path: Path) -> None:
+    blob = find_model("compact.int8").read_bytes()
+    random = np.random.default_rng(7)
+    path = tmp_path / "bad.onnx"
+    refused = 0
+    for _ in range(60):
+        damaged = bytearray(blob)
+        # The graph's names and operators stand at the start, the weights behind them.
+        for at in (*random.integers(0, len(blob), 3), random.integers(0, 6000)):
+            damaged[at] = random.integers(256)
+        path.write_bytes(damaged)
+        try:
+            describe(path)
+        except ModelFileError:
+            refused += 1
+    assert 20 < refused < 60
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"encoder": 99}, "bad.onnx: made for encoder version 99, this program has 1, 2, 3"),
+        ({"planes": 99}, "its card says 99 planes"),
+        ({"boards": []}, "model card: Expected `array` of length >= 1 - at `$.boards`"),
+        ({"boards": [(-3, 0)]}, "model card: Expected `int` >= 3 - at `$.boards[0][0]`"),
+        ({"snakes": []}, "at `$.snakes`"),
+        ({"rulesets": []}, "at `$.rulesets`"),
+        ({"name": "../../elsewhere"}, "at `$.name`"),
+        ({"weights_sha256": "../.."}, "at `$.weights_sha256`"),
+        ({"precision": "fp8"}, "model card: Invalid enum value 'fp8' - at `$.precision`"),
+    ],
+)
+def test_cards_that_cannot_be_used(
+    refused: Callable[..., None],
+    saved: Checkpoint,
+    proto: onnx.ModelProto,
+    tmp_path: Path,
+    changes: dict[str, Any],
+    words: str,
+) -> None:
+    path = tmp_path / "bad.onnx"
+    path.write_bytes(with_card(proto, msgspec.structs.replace(saved.card, **changes)))
+    refused(words, "--show", path)
+    refused(words, path, "--out", tmp_path / "o")
+    refused(words, "--verify", path)
+
+
+def test_a_card_with_the_options_of_a_giant(
+    refused: Callable[..., None], saved: Checkpoint, proto: onnx.ModelProto, tmp_path: Path
+) -> None:
+    options = {**saved.card.net_options, "channels": 1_000_000}
+    path = tmp_path / "bad.onnx"
+    path.write_bytes(with_card(proto, msgspec.structs.replace(saved.card, net_options=options)))
+    words = "expected stem.weight of shape (1000000, 22, 3, 3)"
+    refused(words, path, "--out", tmp_path / "o")
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import onnx
 import pytest
 
 from snakekit.export import pipeline
+from snakekit.export.observations import collect_boards
 from snakekit.export.options import ExportConfig
 from snakekit.export.parity import batch_sizes, close_gate, exact_gate, gate_of
 from snakekit.export.samples import Sample, Truth, TruthError, in_batches, pack, unpack
@@ -18,6 +19,7 @@ from snakekit.export.session import Session
 from snakekit.trainer.checkpoint import Checkpoint
 from snakekit.trainer.generate import infer
 from snakekit.trainer.model import Net
+from snakekit.trainer.scenario import Scenario
 
 QUICK = ExportConfig(observations=128)
 
@@ -69,6 +71,36 @@ def test_agreement_counts_safe_moves_that_are_no_tie(truth: Truth) -> None:
     assert gate.figures["compared"] == 2
     assert gate.figures["agreement"] == 0.5
     assert not gate.passed
+
+
+@pytest.mark.parametrize("kind", ["second seat", "chances", "empty slot", ""])
+def test_moves_of_all_seats_and_the_chances_count(kind: str) -> None:
+    card = pipeline.untrained("all-seat", 0).card
+    sample = collect_boards(2, Scenario(7, 7, 2), 64, seed=1)
+    assert sample.allowed.shape == (64, 2, 4)
+    assert sample.obs.shape == (64, card.planes, 7, 7)
+    assert sample.allowed.any(2).all(1).mean() > 0.5
+    policy = np.random.default_rng(2).normal(size=(64, 2, 4)).astype(np.float32)
+    value = np.tile(np.float32([1, 0, -1]), (64, 1))
+    if kind == "empty slot":
+        sample.allowed[:, 1] = False
+    truth = Truth((sample,), ((policy, value),))
+    rows = {obs.tobytes(): i for i, obs in enumerate(sample.obs)}
+
+    def run(obs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        at = [rows[o.tobytes()] for o in obs]
+        found, chances = policy[at], value[at]
+        if kind in ("second seat", "empty slot"):
+            found[:, 1] *= -1
+        if kind == "chances":
+            chances[:, 2] += 0.3
+        return found, chances
+
+    gate = close_gate("int8", truth, run, most=64, agreement=0.98, tolerance=1e-4)
+    assert gate.passed == (kind in ("empty slot", "")), gate.text()
+    if kind == "chances":
+        # Of chances 0.665, 0.245 and 0.090 the last grows to 0.118.
+        assert gate.figures["value_mean_abs"] == pytest.approx(0.0278, abs=2e-4)
 
 
 def test_each_precision_has_its_own_rule(truth: Truth, net: Net) -> None:

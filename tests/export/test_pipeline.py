@@ -169,9 +169,26 @@ def test_an_exported_file_is_a_checkpoint(
         checkpoint_of(tmp_path / "small.onnx")
 
 
+@pytest.mark.parametrize("options", [{}, {"attention": 2, "blocks": 1}])
+def test_a_file_for_all_seats_is_a_checkpoint(
+    every: Callable[..., Checkpoint], tmp_path: Path, options: dict[str, int]
+) -> None:
+    saved = every(**options)
+    graph = to_onnx(store.restore_model(saved, origin="x").eval(), saved.card)
+    names = {t.name for t in graph.graph.initializer}
+    assert "to_outcome.weight.T" in names
+    assert "to_draw.weight" in names
+    path = tmp_path / "every.onnx"
+    path.write_bytes(with_card(graph, saved.card))
+    again = checkpoint_of(path)
+    assert again.card == saved.card
+    for name, values in saved.weights.items():
+        np.testing.assert_array_equal(again.weights[name], values)
+
+
 def test_the_contract_is_checked(proto: onnx.ModelProto, saved: Checkpoint) -> None:
     wrong = msgspec.structs.replace(saved.card, planes=5)
-    with pytest.raises(ModelFileError, match="expected"):
+    with pytest.raises(ModelFileError, match=r"its card asks for obs: uint8\[\?, 5, \?, \?\]"):
         check(proto, wrong)
     renamed = onnx.ModelProto()
     renamed.CopyFrom(proto)

@@ -1,5 +1,6 @@
 """fp16 and int8: marked, gated, and of the types that runtimes take as they are."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -12,7 +13,7 @@ from snakekit.export import pipeline
 from snakekit.export.fp16 import halve
 from snakekit.export.int8 import quantize
 from snakekit.export.observations import collect
-from snakekit.export.onnxfile import check, describe
+from snakekit.export.onnxfile import ModelFileError, check, describe
 from snakekit.export.options import ExportConfig
 from snakekit.export.parity import GateError, close_gate
 from snakekit.export.samples import Truth
@@ -97,6 +98,33 @@ def test_a_model_that_plays_otherwise_is_refused(
     with pytest.raises(GateError, match=words):
         pipeline.export(saved, config, tmp_path, origin="x")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_int8_of_a_model_for_all_seats(every: Callable[..., Checkpoint], tmp_path: Path) -> None:
+    config = msgspec.structs.replace(QUICK, precision="int8", agreement=0.8)
+    done = pipeline.export(every(), config, tmp_path, origin="x")
+    assert done.files[0].name.endswith(".int8.onnx")
+    graph = onnx.load(done.files[0])
+    # The trunk's four convolutions but the first; no sum that holds the -1e4 of an empty slot.
+    assert len(weights_of(graph)) == 4
+    figures = done.gates[-1].figures
+    assert 0 < figures["value_mean_abs"] < 0.02
+    assert "chances are off by at most 0.02 on average" in done.gates[-1].rule
+    held = {t.name: t.data_type for t in graph.graph.initializer}
+    assert held["to_outcome.weight.T"] == FLOAT
+
+
+def test_a_net_without_anything_to_quantize_is_refused(
+    every: Callable[..., Checkpoint], tmp_path: Path
+) -> None:
+    saved = every(attention=2, blocks=1)
+    config = msgspec.structs.replace(QUICK, precision="int8", observations=64)
+    with pytest.raises(ModelFileError, match="expected --precision fp32 or fp16"):
+        pipeline.export(saved, config, tmp_path, origin="x")
+    assert list(tmp_path.iterdir()) == []
+    config = msgspec.structs.replace(config, precision="fp16", agreement=0.8)
+    done = pipeline.export(saved, config, tmp_path, origin="x")
+    assert [gate.passed for gate in done.gates] == [True, True]
 
 
 def weights_of(graph: onnx.ModelProto) -> list[np.ndarray]:

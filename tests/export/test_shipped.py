@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from snakekit import core
-from snakekit.export.onnxfile import describe
+from snakekit.export.onnxfile import checkpoint_of, describe
 from snakekit.export.parity import gate_of
 from snakekit.export.samples import Truth, in_batches, unpack
 from snakekit.export.session import Session
@@ -21,6 +21,7 @@ MODELS = Path(__file__).parents[2] / "models"
 COMPACT = MODELS / "compact.onnx"
 SLOTS = {"standard": 8, "duel": 2}
 """Models for all seats."""
+NAMES = ("compact", *SLOTS)
 
 
 def play(scenario: str, opponent: str, games: int) -> Score:
@@ -53,16 +54,26 @@ def test_every_precision_is_of_the_same_weights() -> None:
 
 
 def test_they_pass_their_gates_on_this_machine() -> None:
-    truth = unpack(MODELS / "compact.parity.npz", describe(COMPACT).card.weights_sha256)
-    few = Truth(
-        tuple(
-            dataclasses.replace(s, obs=s.obs[:96], allowed=s.allowed[:96]) for s in truth.samples
-        ),
-        tuple((policy[:96], value[:96]) for policy, value in truth.answers),
-    )
-    for path in MODELS.glob("compact*.onnx"):
-        found = gate_of(describe(path).card.precision, few, Session(path.read_bytes()), most=96)
-        assert found.passed, f"{path.name}: {found.text()}"
+    for name in NAMES:
+        truth = unpack(
+            MODELS / f"{name}.parity.npz", describe(MODELS / f"{name}.onnx").card.weights_sha256
+        )
+        few = Truth(
+            tuple(
+                dataclasses.replace(s, obs=s.obs[:96], allowed=s.allowed[:96])
+                for s in truth.samples
+            ),
+            tuple((policy[:96], value[:96]) for policy, value in truth.answers),
+        )
+        for path in MODELS.glob(f"{name}*.onnx"):
+            found = gate_of(describe(path).card.precision, few, Session(path.read_bytes()), most=96)
+            assert found.passed, f"{path.name}: {found.text()}"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_it_can_be_exported_again(name: str) -> None:
+    path = MODELS / f"{name}.onnx"
+    assert checkpoint_of(path).card.weights_sha256 == describe(path).card.weights_sha256
 
 
 def all_seats(name: str) -> Chooser:

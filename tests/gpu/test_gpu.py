@@ -33,6 +33,7 @@ pytestmark = [pytest.mark.gpu, pytest.mark.timeout(300)]
 NATIVE = ("tensorrt", "tensorrt-rtx")
 KINDS = ("cuda", "ort-tensorrt", *NATIVE)
 BATCHES = (1, 2, 7, 64, 256)
+ONE_SEAT, ALL_SEATS = "compact", "standard"
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -55,27 +56,32 @@ def need(kind: str) -> None:
         pytest.skip(str(error))
 
 
-@pytest.fixture(scope="session")
-def truth() -> Truth:
-    path = find_model(None)
+def reference(name: str) -> Truth:
+    path = find_model(name)
     with path.with_suffix(".json").open("rb") as file:
         weights = msgspec.json.decode(file.read())["weights_sha256"]
     return unpack(path.with_suffix(".parity.npz"), weights)
 
 
 @pytest.fixture(scope="session")
+def truth() -> Truth:
+    return reference(ONE_SEAT)
+
+
+@pytest.fixture(scope="session")
 def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """The shipped model in the precisions that GPUs run."""
+    """The shipped models in the precisions that GPUs run; those for all seats begin with `all`."""
     pytest.importorskip("torch", reason="exporting needs torch")
     pytest.importorskip("onnx", reason="exporting needs onnx")
     from snakekit.export.onnxfile import checkpoint_of
     from snakekit.export.pipeline import export
 
     folder = tmp_path_factory.mktemp("models")
-    saved = checkpoint_of(find_model(None))
-    found = {"fp32": find_model(None)}
-    done = export(saved, ExportConfig(precision="fp16"), folder, origin="shipped")
-    found["fp16"] = done.files[0]
+    found: dict[str, Path] = {}
+    for prefix, name in (("", ONE_SEAT), ("all ", ALL_SEATS)):
+        path = find_model(name)
+        done = export(checkpoint_of(path), ExportConfig(precision="fp16"), folder, origin="shipped")
+        found |= {f"{prefix}fp32": path, f"{prefix}fp16": done.files[0]}
     return found
 
 
@@ -101,6 +107,20 @@ every = pytest.mark.parametrize(
 def test_answers_are_those_of_the_net(opened: tuple[str, str, Backend], truth: Truth) -> None:
     kind, precision, backend = opened
     gate = gate_of(precision, truth, backend.infer)
+    assert gate.passed, f"{kind}: {gate.text()}"
+
+
+@pytest.mark.parametrize("precision", ["fp32", "fp16"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_model_for_all_seats_answers_as_the_net(
+    kind: str, precision: str, models: dict[str, Path], tmp_path: Path
+) -> None:
+    need(kind)
+    options = BackendOptions(engine_cache=str(tmp_path))
+    backend, card = load_backend(kind, models[f"all {precision}"], options=options)
+    gate = gate_of(precision, reference(ALL_SEATS), backend.infer)
+    backend.close()
+    assert card.slots
     assert gate.passed, f"{kind}: {gate.text()}"
 
 
@@ -188,7 +208,7 @@ def test_the_cpu_and_the_gpu_agree(kind: str, truth: Truth, tmp_path: Path) -> N
     options = BackendOptions(
         check_backends=("cpu", kind), check_tolerance=1e-3, engine_cache=str(tmp_path)
     )
-    backend, _ = load_backend("check", options=options)
+    backend, _ = load_backend("check", find_model(ONE_SEAT), options=options)
     for sample in truth.samples:
         for start in range(0, len(sample.obs), 64):
             backend.infer(sample.obs[start : start + 64])

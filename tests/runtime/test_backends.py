@@ -175,6 +175,15 @@ def test_tensorrt_of_onnxruntime_keys_its_engines_by_the_weights(
     assert (given["trt_fp16_enable"], given["trt_int8_enable"]) == ("1", "0")
 
 
+def test_a_batch_that_the_runtime_refuses_is_one_sentence() -> None:
+    pytest.importorskip("onnxruntime", reason="needs ONNX Runtime")
+    backend, found = load_backend("cpu")
+    words = rf"backend cpu: the model does not run on 1x{found.planes + 1}x11x11: .*[Ii]nvalid"
+    with pytest.raises(BackendError, match=words):
+        backend.infer(np.zeros((1, found.planes + 1, 11, 11), np.uint8))
+    backend.close()
+
+
 def test_two_backends_that_agree() -> None:
     seen: list[tuple[int, int]] = []
     backend = CheckBackend(

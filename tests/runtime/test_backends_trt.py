@@ -26,6 +26,7 @@ from snakekit.runtime.backends.trt.engine_file import (
     why_unfit,
 )
 from snakekit.runtime.backends.trt.runner import TensorrtBackend, engine_of
+from snakekit.runtime.contract import CardError
 
 HERE = Target(package="tensorrt", version="11.4.0", gpu="Fake GPU", compute_capability="9.0")
 PLAN = b"an engine"
@@ -87,6 +88,17 @@ def test_a_foreign_engine_is_told_by_its_manifest(change: dict[str, str], words:
     assert why_unfit(manifest(), HERE) is None
     ahead = manifest(target=msgspec.structs.replace(HERE, gpu="any"))
     assert why_unfit(ahead, HERE) is None
+
+
+def test_no_engine_is_built_for_another_encoder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = tmp_path / "m.onnx"
+    model.write_bytes(b"x")
+    monkeypatch.setattr(runner, "card_of", lambda *_, **__: card(encoder=99))
+    with pytest.raises(CardError, match=r"m\.onnx: made for encoder version 99"):
+        engine_of(None, model, tmp_path, HERE, (1, 4, 8))
+    assert list(tmp_path.iterdir()) == [model]
 
 
 def test_manifests_that_cannot_be_read(tmp_path: Path) -> None:

@@ -32,6 +32,7 @@ from snakekit.runtime.backends.trt.engine_file import (
 from snakekit.runtime.backends.trt.package import collecting_logger, load_package
 from snakekit.runtime.contract import INPUT_NAME, OUTPUT_NAMES, ModelCard
 from snakekit.runtime.files import write_whole
+from snakekit.runtime.models import check_card
 
 log = logging.getLogger("snakekit.tensorrt")
 
@@ -188,7 +189,7 @@ def open_engine(
 
     Raises:
         BackendError: no package, no GPU, an engine for something else, or a failed build.
-        CardError: an ONNX file without a readable card.
+        CardError: see `engine_of`.
     """
     trt = load_package(kind)
     cuda = Cuda(options.device)
@@ -233,13 +234,15 @@ def engine_of(
 
     Raises:
         BackendError: unreadable file, failed build, or a disk that refuses.
-        CardError: an ONNX file without a readable card.
+        CardError: an ONNX file without a readable card, or for another encoder.
     """
     try:
         onnx = path.read_bytes()
     except OSError as error:
         raise BackendError(f"{path.name}: cannot be read ({error.strerror})") from None
     card = card_of(onnx, origin=path.name)
+    # Before the build, which takes minutes and is kept.
+    check_card(card, origin=path.name)
     profile = profile_of(card, batch)
     place = engine_path(folder, card, target)
     if place.is_file():
