@@ -15,8 +15,8 @@ struct HopeTable {
 
   explicit HopeTable(double one) noexcept {
     for (int score = -kStandingEnd; score <= kStandingEnd; ++score) {
-      const double hope = std::abs(score) == kStandingEnd ? std::copysign(1.0, score)
-                                                          : std::tanh(score / one);
+      const double hope =
+          std::abs(score) == kStandingEnd ? std::copysign(1.0, score) : std::tanh(score / one);
       of[score + kStandingEnd] = static_cast<std::int16_t>(std::lround(hope * (127 * kHopeUnit)));
     }
   }
