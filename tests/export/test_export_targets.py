@@ -219,9 +219,12 @@ def test_no_tensorrt_is_bad_input(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("seats", ["one seat", "all seats"])
 @pytest.mark.parametrize("precision", ["fp32", "fp16", "int8"])
 def test_a_real_engine_is_built_but_not_run(
+    seats: str,
     saved: Checkpoint,
+    every: Callable[..., Checkpoint],
     tmp_path: Path,
     command: Callable[..., int],
     capsys: pytest.CaptureFixture[str],
@@ -235,7 +238,8 @@ def test_a_real_engine_is_built_but_not_run(
         compute_capability="8.6",
         agreement=0.8,
     )
-    done = pipeline.export(saved, options, tmp_path, origin="x")
+    made = saved if seats == "one seat" else every()
+    done = pipeline.export(made, options, tmp_path, origin="x")
     assert done.status == "engine for compute capability 8.6 built, not run"
     [path] = tmp_path.glob("*.engine")
     assert read_manifest(path).status == "built, not run"
