@@ -77,21 +77,7 @@ def quantize(
             "expected --precision fp32 or fp16"
         )
     # Imported here because it takes a second and only this precision needs it.
-    from onnxruntime.quantization import (
-        CalibrationDataReader,
-        CalibrationMethod,
-        QuantFormat,
-        QuantType,
-        quantize_static,
-    )
-
-    class Reader(CalibrationDataReader):  # type: ignore[misc]
-        def __init__(self) -> None:
-            self._batches: Iterator[NDArray[np.uint8]] = _batches(samples)
-
-        def get_next(self) -> dict[str, Any] | None:
-            obs = next(self._batches, None)
-            return None if obs is None else {INPUT_NAME: obs}
+    from onnxruntime.quantization import CalibrationMethod, QuantFormat, QuantType, quantize_static
 
     extra = {
         "ActivationSymmetric": True,
@@ -105,7 +91,7 @@ def quantize(
         quantize_static(
             str(source),
             str(target),
-            Reader(),
+            _reader(samples),
             quant_format=QuantFormat.QDQ,
             activation_type=QuantType.QInt8 if symmetric else QuantType.QUInt8,
             weight_type=QuantType.QInt8,
@@ -117,6 +103,21 @@ def quantize(
             extra_options=extra if symmetric else {},
         )
         return onnx.load(str(target))
+
+
+def _reader(samples: Sequence[Sample]) -> Any:
+    """Return observations as the library reads them."""
+    from onnxruntime.quantization import CalibrationDataReader
+
+    class Reader(CalibrationDataReader):  # type: ignore[misc]
+        def __init__(self) -> None:
+            self._batches = _batches(samples)
+
+        def get_next(self) -> dict[str, Any] | None:
+            obs = next(self._batches, None)
+            return None if obs is None else {INPUT_NAME: obs}
+
+    return Reader()
 
 
 @contextlib.contextmanager
