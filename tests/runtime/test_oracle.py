@@ -11,7 +11,7 @@ from snakekit import core
 from snakekit.core import Settings, Snake, State
 from snakekit.runtime.backends.base import BackendInfo
 from snakekit.runtime.backends.random_play import random_card
-from snakekit.runtime.contract import ALL_SEATS
+from snakekit.runtime.contract import ALL_SEATS, DRAW_WORTH
 from snakekit.runtime.equilibrium import Equilibrium, Lookahead
 from snakekit.runtime.oracle import DoubleOracle, Found, OracleRules, search_together
 from snakekit.runtime.plans import PlanGame, propose
@@ -194,7 +194,7 @@ def test_plans_answer_for_all_living_seats(snakes):
         assert all(state.safe_mask(seat) >> m & 1 for m in np.flatnonzero(np.array(chances) > 1e-6))
     again = planning(turns=3).solve(state)
     assert answer.policy == again.policy
-    assert sum(answer.utility) == pytest.approx(1, abs=1e-4)
+    assert 1 - sum(answer.utility) == pytest.approx((1 - DRAW_WORTH) * answer.draw, abs=1e-4)
     assert (answer.stage.name, answer.plies) == ("plans", 3)
     assert answer.stage.rounds > 0
     assert planning("none").solve(state).stage.rounds == 0
