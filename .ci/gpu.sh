@@ -47,9 +47,9 @@ SNAKEKIT=$VENV/bin/snakekit
 
 step 190 tests "$VENV/bin/python" -m pytest -m gpu tests/gpu -rs --junitxml "$OUT/tests.xml"
 
-for net in article compact; do
+for net in article compact all-seat; do
   for precision in fp32 fp16; do
-    step 40 "export-$net-$precision" "$SNAKEKIT" export --init $net --precision $precision \
+    step 26 "export-$net-$precision" "$SNAKEKIT" export --init $net --precision $precision \
       --observations 256 --batch 1,32,256 --out "$WORK/models"
   done
 done
