@@ -336,7 +336,7 @@ class TestRealBuilds:
             engine_of(
                 trt, shipped(), tmp_path, self.target(trt, "9.0"), (1, 1, 1), ahead_of_time=True
             )
-        with pytest.raises(BackendError, match=r"standard\.onnx: TensorRT"):
+        with pytest.raises(BackendError, match=r"compact\.onnx: TensorRT"):
             engine_of(
                 trt, shipped(), tmp_path, self.target(trt, "8.6"), (8, 1, 1), ahead_of_time=True
             )
