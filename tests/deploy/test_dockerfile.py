@@ -102,6 +102,7 @@ def get(url: str, data: bytes | None = None) -> Any:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timeout(1500)
 def test_the_steps_make_a_small_server_that_answers(
     image: Stage, free_port: Callable[[], int]

@@ -102,6 +102,7 @@ def test_values_converge_with_plans_on_a_tenth_of_the_states():
     assert errors.mean() < 0.02
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
 def test_the_oracle_makes_up_for_actions_that_were_left_out():
